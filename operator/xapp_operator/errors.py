@@ -5,7 +5,7 @@ for an XApp. An error is `permanent` if a retry without a change cannot help. A 
 and what to do. It never contains a secret, a value that a user sent, or a local path.
 
     XAppError
-    ├── InputError
+    ├── InputError                       the caller sent something that breaks a rule
     │   ├── MalformedRequest             a parameter, or a body that is not JSON
     │   ├── UnsupportedMediaType         not multipart
     │   ├── ContentTooLarge              more bytes than allowed
@@ -14,7 +14,7 @@ and what to do. It never contains a secret, a value that a user sent, or a local
     │   │   └── ValuesNotFound           a Secret or ConfigMap of valuesFrom, or its key, is missing
     │   └── ChartInvalid                 the archive, its templates, or its dependencies
     │       └── SignatureInvalid         no signature of a trusted key, or the keys cannot be read
-    ├── ChartSourceError
+    ├── ChartSourceError                 the source that the XApp names does not give its chart
     │   ├── ChartNotFound
     │   │   └── VersionNotFound          the chart has other versions
     │   ├── AddressRefused               the repository's address is not allowed
@@ -26,7 +26,9 @@ and what to do. It never contains a secret, a value that a user sent, or a local
     │       └── SourceTimeout
     ├── HelmError                        the condition reason names the step: InstallFailed, UpgradeFailed, …
     │   ├── HelmTimeout
+    │   ├── HookFailed                   a hook of the chart, such as a test, ended with a failure
     │   ├── KindNotServed                not permanent: its CustomResourceDefinition may be installed later
+    │   ├── ReleaseRecordDamaged         helm cannot read it either
     │   └── ReleaseTooLarge
     ├── KubeError
     │   ├── Unauthenticated
@@ -88,6 +90,17 @@ class MissingRight:
     subresource: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NextRequest:
+    """A request to the gateway that helps after an error; `path` is encoded, and may have parameters such as {chart}.
+
+    A message is also read on pages, in events and in conditions, so it says what to do without paths.
+    """
+
+    method: str
+    path: str
+
+
 class XAppError(Exception):
     """The root. A permanent error sets Stalled; any other sets Reconciling and is retried."""
 
@@ -95,6 +108,7 @@ class XAppError(Exception):
     title: ClassVar[str] = "Internal error"
     reason: ClassVar[str | None] = None
     permanent: bool = False
+    next_requests: tuple[NextRequest, ...] = ()
 
     def __init__(self, message: str, *, errors: tuple[FieldError, ...] = (), permanent: bool | None = None) -> None:
         super().__init__(message)
@@ -103,6 +117,11 @@ class XAppError(Exception):
         if permanent is not None:
             self.permanent = permanent
 
+    def with_next(self, *requests: NextRequest) -> Self:
+        """Return this error with the requests that help."""
+        self.next_requests = requests
+        return self
+
     @classmethod
     def for_field(cls, field: str, message: str, *, subject: str | None = None) -> Self:
         """Return the error of one field; its own message is that of the field after `subject`, by default `field`."""
@@ -110,30 +129,24 @@ class XAppError(Exception):
 
 
 class InputError(XAppError):
-    """The caller sent something that breaks a rule."""
-
     status = 422
     title = "Invalid input"
     permanent = True
 
 
 class MalformedRequest(InputError):
-    status = 400
-    title = "Malformed request"
+    status, title = 400, "Malformed request"
 
 
 class UnsupportedMediaType(InputError):
-    status = 415
-    title = "Unsupported media type"
+    status, title = 415, "Unsupported media type"
 
 
 class ContentTooLarge(InputError):
-    status = 413
-    title = "Content too large"
+    status, title = 413, "Content too large"
 
 
 class FormInvalid(InputError):
-    title = "Invalid deployment form"
     reason = "ValuesInvalid"
 
 
@@ -156,8 +169,6 @@ class SignatureInvalid(ChartInvalid):
 
 
 class ChartSourceError(XAppError):
-    """The chart could not be fetched from the source that the XApp names."""
-
     status = 422
     title = "Chart not available"
     reason = "ChartPullFailed"
@@ -188,8 +199,7 @@ class DigestMismatch(ChartSourceError):
 
 
 class SourceUnavailable(ChartSourceError):
-    status = 502
-    title = "Chart source unavailable"
+    status, title = 502, "Chart source unavailable"
 
 
 class CertificateNotTrusted(SourceUnavailable):
@@ -204,39 +214,40 @@ class SourcePending(SourceUnavailable):
 
 
 class SourceTimeout(SourceUnavailable):
-    status = 504
-    title = "Chart source timed out"
+    status, title = 504, "Chart source timed out"
 
 
 class HelmError(XAppError):
     """Helm failed; the message is helm's own, shortened and without secrets."""
 
-    status = 502
-    title = "Helm failed"
+    status, title = 502, "Helm failed"
 
 
 class HelmTimeout(HelmError):
-    status = 504
-    title = "Helm timed out"
+    status, title = 504, "Helm timed out"
+
+
+class HookFailed(HelmError):
+    title = "Hook failed"
 
 
 class KindNotServed(HelmError):
-    status = 422
-    title = "Kind not served"
+    status, title = 422, "Kind not served"
+
+
+class ReleaseRecordDamaged(HelmError):
+    permanent = True
 
 
 class ReleaseTooLarge(HelmError):
-    status = 422
-    title = "Release too large"
-    reason = "ChartInvalid"
-    permanent = True
+    status, title = 422, "Release too large"
+    reason, permanent = "ChartInvalid", True
 
 
 class KubeError(XAppError):
     """The Kubernetes API returned an error; the gateway passes `status` on."""
 
-    status = 502
-    title = "Kubernetes API error"
+    status, title = 502, "Kubernetes API error"
 
 
 class Unauthenticated(KubeError):
@@ -274,28 +285,23 @@ class AccessDenied(KubeError):
 
 
 class QuotaExceeded(KubeError):
-    status = 403
-    title = "Quota exceeded"
+    status, title = 403, "Quota exceeded"
 
 
 class NotFound(KubeError):
-    status = 404
-    title = "Not found"
+    status, title = 404, "Not found"
 
 
 class Conflict(KubeError):
-    status = 409
-    title = "Conflict"
+    status, title = 409, "Conflict"
 
 
 class AlreadyExists(KubeError):
-    status = 409
-    title = "Already exists"
+    status, title = 409, "Already exists"
 
 
 class NamespaceTerminating(KubeError):
-    status = 409
-    title = "Namespace is being deleted"
+    status, title = 409, "Namespace is being deleted"
 
 
 class Invalid(KubeError):
@@ -305,13 +311,11 @@ class Invalid(KubeError):
 
 
 class WatchExpired(KubeError):
-    status = 410
-    title = "Resource version too old"
+    status, title = 410, "Resource version too old"
 
 
 class ApiUnavailable(KubeError):
-    status = 503
-    title = "Kubernetes API unavailable"
+    status, title = 503, "Kubernetes API unavailable"
 
 
 class ApiOverloaded(ApiUnavailable):
@@ -323,13 +327,11 @@ class ApiOverloaded(ApiUnavailable):
 class UpstreamUnreachable(XAppError):
     """An xApp's own API did not answer. Any answer that it gives is passed on unchanged."""
 
-    status = 502
-    title = "xApp not reachable"
+    status, title = 502, "xApp not reachable"
 
 
 class UpstreamTimeout(UpstreamUnreachable):
-    status = 504
-    title = "xApp did not answer in time"
+    status, title = 504, "xApp did not answer in time"
 
 
 class RequestRefused(XAppError):
@@ -341,8 +343,7 @@ class RequestRefused(XAppError):
 
 
 class MisdirectedRequest(RequestRefused):
-    status = 421
-    title = "Misdirected request"
+    status, title = 421, "Misdirected request"
 
 
 class InsecureSession(RequestRefused):
@@ -350,44 +351,36 @@ class InsecureSession(RequestRefused):
 
 
 class GatewayNotFound(RequestRefused):
-    status = 404
-    title = "Not found"
+    status, title = 404, "Not found"
 
 
 class IdentityConflict(RequestRefused):
-    status = 409
-    title = "Conflict"
+    status, title = 409, "Conflict"
     reason = "AccessDenied"
 
 
 class SnapshotExpired(RequestRefused):
-    status = 410
-    title = "Snapshot expired"
+    status, title = 410, "Snapshot expired"
 
 
 class PreconditionFailed(RequestRefused):
-    status = 412
-    title = "Changed meanwhile"
+    status, title = 412, "Changed meanwhile"
 
 
 class ChartInUse(RequestRefused):
-    status = 409
-    title = "Chart in use"
+    status, title = 409, "Chart in use"
 
 
 class NoXAppResource(RequestRefused):
-    status = 409
-    title = "Known by labels only"
+    status, title = 409, "Known by labels only"
 
 
 class NotReady(RequestRefused):
-    status = 503
-    title = "Not ready"
+    status, title = 503, "Not ready"
 
 
 class TooManyRequests(RequestRefused):
-    status = 429
-    title = "Too many requests"
+    status, title = 429, "Too many requests"
     permanent = False
 
 

@@ -96,6 +96,22 @@ def test_the_unready_fault_is_shown_until_it_is_cleared(e2e_sample: SampleXApp) 
     e2e_sample.xapps.wait_ready(XAPP_NAME, seconds=SECONDS)
 
 
+def test_the_test_of_the_sample_passes(e2e_sample: SampleXApp) -> None:
+    # On a port that differs from that of the container: the test calls the Service, without cluster DNS.
+    e2e_sample.install(service={"httpPort": 8181})
+    e2e_sample.xapps.wait_ready(XAPP_NAME, seconds=SECONDS)
+
+    path = f"/api/xapps/{e2e_sample.namespace}/{XAPP_NAME}/actions"
+    assert e2e_sample.http.post(path, json={"action": "test"}).status_code == 202
+
+    def outcome() -> str | None:
+        found = e2e_sample.xapps.status(XAPP_NAME).get("lastTest", {}).get("outcome")
+        return found if found in {"Succeeded", "Failed"} else None
+
+    ended = wait_until(outcome, timeout=SECONDS, what="the end of the test")
+    assert ended == "Succeeded", e2e_sample.xapps.current_condition(XAPP_NAME, "TestSuccess")
+
+
 def last_log_entry(sample: SampleXApp) -> Json | None:
     """Return the last log line of the previous container, or None if there is none yet."""
     try:

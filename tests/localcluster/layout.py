@@ -66,6 +66,11 @@ class ClusterLayout:
         return self.pki / "ca.crt"
 
     @property
+    def service_account_key(self) -> Path:
+        """The key that signs the tokens of service accounts."""
+        return self.pki / "service-account.key"
+
+    @property
     def config(self) -> Path:
         """Configuration files of the components (0700)."""
         return self.root / "config"

@@ -45,6 +45,7 @@ from xapp_operator.gateway.xapps.log_responses import LogEventEncoder, parse_eve
 from xapp_operator.gateway.xapps.manifest_diff import manifest_diff
 from xapp_operator.helm.error_rules import error_from_stderr, is_release_not_found, template_stop_reason
 from xapp_operator.helm.manifest import manifest_inventory, split_documents
+from xapp_operator.helm.manifest_labels import ObjectMetadata, add_metadata
 from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.release_storage import decode_release, parse_release_secret_name
 from xapp_operator.helm.schema_errors import HEADLINE
@@ -213,6 +214,10 @@ TEXT_PARSERS: Final[dict[str, tuple[Callable[[str], object], tuple[str, ...]]]] 
     "notes": (lambda text: mask_notes(text, secrets=("password",)), HELM_TEXTS),
     "documents": (split_documents, YAML_TEXTS),
     "inventory": (manifest_inventory, YAML_TEXTS),
+    "labels of a manifest": (
+        lambda text: add_metadata(text, ObjectMetadata({"a": "b"}, {})),
+        (*YAML_TEXTS, "kind: A\nmetadata:\n  name: a\n---\n"),
+    ),
     "diff": (lambda text: manifest_diff(text, text[::-1]), ("kind: A\nmetadata: {name: a}\nb: c\n---\n", "a\nb\n")),
     "diff of one object": (
         lambda text: manifest_diff(f"kind: A\nx:\n{text}", f"kind: A\ny: 1\nx:\n{text[1:]}"),

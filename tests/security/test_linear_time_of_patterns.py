@@ -53,6 +53,8 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "domain.control_characters._IN_NAME_RUN": ("\x00", "\x00a"),
     "domain.control_characters._IN_TEXT": ("\x00",),
     "domain.control_characters._LONE_SURROGATE": ("\ud800",),
+    "domain.drift._POINTER": ("/a", "/", "~0", "/~1"),
+    "domain.revisions._PROGRESS_OF_REPLICASET": ('ReplicaSet "', 'ReplicaSet "a', '"a" '),
     "domain.naming._LABEL_VALUE": ("a-", "_"),
     "domain.naming._NON_ALPHANUMERIC": ("-", "a-"),
     "domain.secret_formats.FORMAT_HINT": ("@", "<", "com"),
@@ -158,11 +160,25 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "helm.engine._VERIFIED": ("Signed by: ", "Using Key With Fingerprint: ", "\nSigned by: a\n"),
     "helm.engine._UNVERIFIED_RESOURCE": ("[", "[\n", "[a] ", "\n[a] a"),
     "gateway.http.audit._OBJECT_NAME": ("a-", "a."),
+    "gateway.http.paths._PAGE_PATH": ("xapps/", "a/", "repositories/a/b/..", "\n"),
     "helm.release_storage._OWN_DESCRIPTION": ("Rollback to ", "0"),
     "helm.error_rules._RELEASE_NOT_FOUND": ("release: not found",),
     "helm.error_rules._EXECUTION_ERROR": ("execution error at (", "execution error in ()", "execution error at ()"),
     "helm.error_rules._TEMPLATE_FAILURE": ('executing "', 'no template "', 'no template "" associated '),
     "helm.error_rules._RECORD_STEP": ("create: failed to ",),
+    "helm.manifest_labels._METADATA": ("metadata:", "metadata:\n"),
+    "helm.manifest_labels._NEXT_MEMBER": ("\n", " \n", "#"),
+    "helm.manifest_labels._OWN_MEMBERS": (
+        *(", ", 'xapp-operator.io/team: "', 'xapp-operator.io/team: "a', '\\"', "\\"),
+        *('xapp-operator.io/team: ""', 'xapp-operator.io/team: "", ', ', xapp-operator.io/team: ""'),
+    ),
+    "helm.manifest_labels._EMPTY_MEMBERS": (", ", "labels: ", "labels: {}", "labels: {}, ", ", labels: {}"),
+    "helm.manifest_labels._OWN_LINES": (
+        "  labels:\n",
+        "    xapp-operator.io/xapp: a\n",
+        "  labels:\n    xapp-operator.io/xapp: a\n",
+    ),
+    "helm.post_rendering._FAILED": ("error while running post ", "error merging manifests:"),
     "helm.manifest._SEPARATOR": ("---", "--- ", "---\n"),
     "helm.release_storage._SECRET_NAME": ("sh.helm.release.v1.a", ".v1"),
     "helm.release_storage._JSON_STRING": ('"', '"\\', '\\"'),
@@ -173,6 +189,7 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "helm.schema_errors._LEADING_VALUE": ("'", "'\\'", "a", "a does not match pattern "),
     "helm.schema_errors._FORMAT_CAUSE": ("is not valid ", "is not valid a: "),
     "helm.schema_errors._BOUND_MESSAGE": ("a: got ", "a: got a, want "),
+    "helm.schema_errors._GO_NUMBER": ("1", "1,000", ",000", "1.0", "1\u00d710", "\u00d710⁰⁶"),
     "helm.stderr._ERROR": ("Error: ", "\nError: "),
     "helm.stderr._STEP_PREFIX": ("UPGRADE FAILED: ",),
     "helm.stderr._LOG_LINE": ("level=", 'level=A msg="', 'level=A msg="\\"', "level=A msg=a"),
@@ -193,8 +210,8 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
 """Regular expressions over text from outside, with what is repeated to make them slow."""
 
 OWN_TEXT: Final = {
+    "domain.actions._WORD_START": "names of our own actions",
     "gateway.http.problems._CAMEL_CASE_BOUNDARY": "names of our own error classes",
-    "reconcile.reconciler._WORD_START": "names of our own actions",
     "helm.error_rules._ERROR_RULES": "helm's error cut to MESSAGE_MAX_CHARACTERS; tested as error_from_stderr",
 }
 IN_FUNCTIONS: Final = {

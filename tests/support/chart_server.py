@@ -6,7 +6,9 @@ import base64
 import contextlib
 import hashlib
 import http.server
+import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -16,18 +18,32 @@ from typing import Self
 import yaml
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print errors, unless the client only closed the connection."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
 class ChartServer:
     """Charts by (name, version), served with an index.
 
     `requests` counts GETs by path, and `authorizations` has each Authorization header that came. `files` are further
-    files by path, such as `/hello-0.1.0.tgz.prov`.
+    files by path, such as `/hello-0.1.0.tgz.prov`, and `statuses` other statuses than 200, by path.
     """
 
     def __init__(self, *, username: str | None = None, password: str | None = None) -> None:
         self.requests: Counter[str] = Counter()
         self.authorizations: list[str] = []
         self.files: dict[str, bytes] = {}
+        self.statuses: dict[str, HTTPStatus] = {}
+        self._dropped: set[str] = set()
+        self._truncated: set[str] = set()
         self._held: dict[str, threading.Event] = {}
+        self._slow: dict[str, float] = {}
+        self._redirects: dict[str, str] = {}
         self._charts: dict[tuple[str, str], bytes] = {}
         self._lock = threading.Lock()
         self._expected = None
@@ -44,8 +60,7 @@ class ChartServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
                 return
 
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     @property
@@ -66,6 +81,62 @@ class ChartServer:
             del self._held[path]
             held.set()
 
+    @contextlib.contextmanager
+    def failing(self, status: HTTPStatus, *paths: str) -> Iterator[None]:
+        """Answer requests for some paths with an error until the end of the block."""
+        self.statuses.update(dict.fromkeys(paths, status))
+        try:
+            yield
+        finally:
+            for path in paths:
+                del self.statuses[path]
+
+    @contextlib.contextmanager
+    def truncating(self, *paths: str) -> Iterator[None]:
+        """Send half of the answer for some paths, and close the connection, until the end of the block."""
+        self._truncated.update(paths)
+        try:
+            yield
+        finally:
+            self._truncated.difference_update(paths)
+
+    @contextlib.contextmanager
+    def dropping(self, *paths: str) -> Iterator[None]:
+        """Close the connection of requests for some paths without an answer until the end of the block."""
+        self._dropped.update(paths)
+        try:
+            yield
+        finally:
+            self._dropped.difference_update(paths)
+
+    @contextlib.contextmanager
+    def trickling(self, *paths: str, bytes_per_second: float = 1.0) -> Iterator[None]:
+        """Send the answers for some paths slowly until the end of the block, and then the rest at once."""
+        self._slow.update(dict.fromkeys(paths, bytes_per_second))
+        try:
+            yield
+        finally:
+            for path in paths:
+                del self._slow[path]
+
+    @contextlib.contextmanager
+    def redirecting(self, path: str, target: str) -> Iterator[None]:
+        """Redirect requests for a path to another URL until the end of the block."""
+        self._redirects[path] = target
+        try:
+            yield
+        finally:
+            del self._redirects[path]
+
+    @contextlib.contextmanager
+    def replacing(self, path: str, body: bytes) -> Iterator[None]:
+        """Serve other bytes than the index says at a path until the end of the block."""
+        self.files[path] = body
+        try:
+            yield
+        finally:
+            del self.files[path]
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self
@@ -85,19 +156,34 @@ class ChartServer:
         with self._lock:
             self.requests[handler.path] += 1
             self.authorizations += handler.headers.get_all("Authorization", [])
-            files = self.files | {f"/{name}-{version}.tgz": data for (name, version), data in self._charts.items()}
+            files = {f"/{name}-{version}.tgz": data for (name, version), data in self._charts.items()} | self.files
             body = self._index() if handler.path == "/index.yaml" else files.get(handler.path)
             held = self._held.get(handler.path)
         if held is not None:
             held.wait()
-        status = HTTPStatus.OK
+        if handler.path in self._dropped:
+            handler.close_connection = True
+            return
+        status = self.statuses.get(handler.path, HTTPStatus.OK)
         if self._expected is not None and handler.headers.get("Authorization") != self._expected:
             status, body = HTTPStatus.UNAUTHORIZED, b""
         elif body is None:
             status, body = HTTPStatus.NOT_FOUND, b""
+        target = self._redirects.get(handler.path)
+        if target is not None:
+            status, body = HTTPStatus.FOUND, b""
         handler.send_response(status)
+        if target is not None:
+            handler.send_header("Location", target)
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
+        if handler.path in self._truncated:
+            handler.close_connection = True
+            body = body[: len(body) // 2]
+        while body and (rate := self._slow.get(handler.path)):
+            handler.wfile.write(body[:1])
+            body = body[1:]
+            time.sleep(1 / rate)
         handler.wfile.write(body)
 
     def _index(self) -> bytes:

@@ -23,9 +23,17 @@ class HelmUser:
         """Run a plain `helm install`."""
         self._helm("install", release, self._write_chart(archive), *_set_string_flags(values))
 
+    def install_client_side(self, release: str, archive: bytes) -> None:
+        """Install without server-side apply, as Helm 3 does."""
+        self._helm("install", release, self._write_chart(archive), "--server-side=false")
+
     def upgrade(self, release: str, archive: bytes, **values: str) -> None:
         """Run a plain `helm upgrade`."""
         self._helm("upgrade", release, self._write_chart(archive), *_set_string_flags(values))
+
+    def roll_back(self, release: str, revision: int) -> None:
+        """Run a plain `helm rollback`."""
+        self._helm("rollback", release, str(revision))
 
     def run_tests(self, release: str) -> bool:
         """Run a plain `helm test`; return whether all tests passed."""

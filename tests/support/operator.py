@@ -59,9 +59,13 @@ class OperatorProcess:
 
     def kill(self) -> None:
         """Kill it, as a crash would."""
+        self.send_signal(signal.SIGKILL)
         assert self._child is not None
-        self._child.send_signal(signal.SIGKILL)
         assert self._child.wait(STOP_SECONDS)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        assert self._child is not None
+        self._child.send_signal(number)
 
     def error_lines(self) -> list[str]:
         """Return the log lines of level error."""

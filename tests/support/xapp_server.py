@@ -44,6 +44,8 @@ class XAppServer:
     disconnects: list[str] = field(default_factory=list)
     answers: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Status and content type of the answer to a GET of a path that has no route of its own."""
+    bodies: dict[str, str] = field(default_factory=dict)
+    """Bodies of these answers, also to a PUT; `{}` otherwise."""
     bytes_read: int = 0
     """Bytes read of the upload to /stall, or written by /flood."""
 
@@ -86,10 +88,11 @@ class XAppServer:
         return answer
 
     async def _answer_or_echo(self, request: web.Request) -> web.StreamResponse:
-        if request.method != "GET" or request.path not in self.answers:
+        replaces = request.method == "PUT" and request.path in self.bodies
+        if not replaces and (request.method != "GET" or request.path not in self.answers):
             return await _echo(request)
         status, content_type = self.answers[request.path]
-        return web.Response(status=status, content_type=content_type, text="{}")
+        return web.Response(status=status, content_type=content_type, text=self.bodies.get(request.path, "{}"))
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})

@@ -157,6 +157,10 @@ class XAppClient:
                 raise AssertionError(f"timed out after {seconds:g} s while waiting for {what}\n{status_text}")
             time.sleep(POLL_SECONDS)
 
+    def event_reasons(self) -> set[str]:
+        """Return the reasons of all events in the namespace."""
+        return {each["reason"] for each in json.loads(self.kubectl("get", "events", "-o", "json"))["items"]}
+
     def helm_releases(self) -> dict[str, Json]:
         """Return the releases that `helm list` shows in the namespace, by name."""
         listed = subprocess.run(

@@ -34,6 +34,8 @@ class Reason(StrEnum):
     ROLLBACK_SUCCEEDED = "RollbackSucceeded"
     ROLLBACK_FAILED = "RollbackFailed"
     UNINSTALL_FAILED = "UninstallFailed"
+    TEST_SUCCEEDED = "TestSucceeded"
+    TEST_FAILED = "TestFailed"
     PROGRESSING = "Progressing"
     HEALTH_CHECK_FAILED = "HealthCheckFailed"
     CHART_PULL_FAILED = "ChartPullFailed"
@@ -43,6 +45,10 @@ class Reason(StrEnum):
     ACCESS_DENIED = "AccessDenied"
     SUSPENDED = "Suspended"
     UNLOCKED = "Unlocked"
+    DRIFT_DETECTED = "DriftDetected"
+    DRIFT_CORRECTED = "DriftCorrected"
+    DRIFT_UNKNOWN = "DriftUnknown"
+    NO_DRIFT = "NoDrift"
 
 
 class ConditionSet:

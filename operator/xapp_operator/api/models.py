@@ -24,7 +24,7 @@ from xapp_operator.api.spec_parts import (
     UpgradePolicy,
     ValuesRef,
 )
-from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, Progress
+from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest, Progress
 from xapp_operator.api.status_texts import (
     CONDITIONS_MAX,
     STATUS_TEXT_MAX,
@@ -327,6 +327,7 @@ class XAppStatus(Model):
     )
     resources: ResourceCounts | None = Field(None, description="Objects of the release, and how many are healthy.")
     last_attempt: LastAttempt | None = Field(None, description="The last operation that Helm was asked for.")
+    last_test: LastTest | None = Field(None, description="The last run of the tests of the chart.")
     held_revision: int | None = Field(None, description="Revision held by rollback-to until the spec changes.")
     progress: Progress | None = Field(
         None,

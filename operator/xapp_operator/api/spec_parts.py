@@ -113,7 +113,9 @@ class DriftDetection(Model):
     """What to do when objects of the release differ from the manifest."""
 
     mode: Literal["disabled", "warn", "enabled"] = Field(
-        "warn", description="disabled, warn (condition Drifted and an event) or enabled (correct it). Default warn."
+        "warn",
+        description="disabled, warn (condition Drifted and an event) or enabled (also apply the manifest again). "
+        "Default warn.",
     )
 
 
@@ -129,7 +131,16 @@ class UpgradePolicy(Model):
 class HelmTestPolicy(Model):
     """Whether the chart's helm tests run."""
 
-    enabled: bool = Field(False, description="Run the chart's test hooks after install and upgrade. Default false.")  # noqa: FBT003
+    enabled: bool = Field(
+        False,  # noqa: FBT003
+        description="true: run the chart's tests once after each install and upgrade that became healthy. Default "
+        "false: only on request.",
+    )
+    on_failure: Literal["rollback", "none"] = Field(
+        "none",
+        description="rollback: return to the last good revision when the tests after an upgrade fail; none: only "
+        "report it. Default none.",
+    )
 
 
 class Dependency(Model):

@@ -11,6 +11,13 @@ from xapp_operator.api.spec_parts import Model
 from xapp_operator.api.status_texts import DigestText, StatusMessage, StatusText
 
 
+class HookReference(Model):
+    """A hook of the chart, by the object that it creates."""
+
+    kind: StatusText = Field(description="Kind of the object.")
+    name: StatusText = Field(description="Name of the object.")
+
+
 class LastAttempt(Model):
     """The last operation that Helm was asked for."""
 
@@ -27,8 +34,22 @@ class LastAttempt(Model):
     permanent: bool | None = Field(None, description="true: trying again without a change cannot help.")
     message: StatusMessage | None = Field(None, description="Helm's own error, trimmed.")
     reason: StatusText | None = Field(None, description="The condition reason of a failure.")
+    rollback_to: StatusMessage | None = Field(None, description="The value of rollback-to that asked for it.")
+    hook: HookReference | None = Field(None, description="The hook that Helm waits for, or that failed.")
     count: int | None = Field(None, description="How often it was tried in a row.")
     first_at: datetime | None = Field(None, description="When the first try began.")
+    last_at: datetime | None = Field(None, description="When the outcome was recorded.")
+
+
+class LastTest(Model):
+    """The last run of the tests of the chart."""
+
+    revision: int | None = Field(None, description="Revision that was tested.")
+    outcome: StatusText | None = Field(None, description="Running, Interrupted, Succeeded or Failed.")
+    requested: bool | None = Field(None, description="true: somebody asked for it with test-at.")
+    message: StatusMessage | None = Field(None, description="What failed, and where its logs are.")
+    count: int | None = Field(None, description="How often the run was begun.")
+    first_at: datetime | None = Field(None, description="When it was first begun.")
     last_at: datetime | None = Field(None, description="When the outcome was recorded.")
 
 

@@ -96,7 +96,8 @@ def parse_repository_url(text: str) -> URL:
     if url.user is not None or url.password is not None:
         raise AddressRefused(
             f"{quote_input(display_url(url))} is refused: it contains a user name or a password. "
-            "Put them into a Secret, and set secretRef of the ChartRepository to it."
+            "Enter them as the credentials of the repository (in the API, fields of their own; in a ChartRepository, "
+            "a Secret that secretRef names)."
         )
     return url
 
@@ -115,7 +116,7 @@ def plain_http_refused(url: URL) -> AddressRefused:
     """Return the error for credentials that would go over plain http."""
     return AddressRefused(
         f"{display_url(url)} is not https, so the credentials of the repository are not sent to it: others could read "
-        "them. Use https, or set allowPlainHTTP of the ChartRepository."
+        "them. Use https, or let them be sent over http (allowPlainHTTP of the ChartRepository)."
     )
 
 

@@ -192,6 +192,10 @@ class ChartSources:
             return versions
         return await source.list_versions(repository, chart, max_age=MISSING_CHART_RECHECK_SECONDS, revalidate=False)
 
+    def forget_failures(self, repository: Repository) -> None:
+        """Ask the repository at the next use, even if it failed slowly a moment ago."""
+        self._source_of(repository).forget_failures(repository)
+
     def _source_of(self, repository: Repository) -> ChartSource:
         return self._sources[repository.location.scheme]
 

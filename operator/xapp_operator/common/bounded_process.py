@@ -17,7 +17,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, Protocol
 
 READ_BYTES: Final = 64 * 1024
 STDERR_HEAD_BYTES: Final = 8 * 1024
@@ -71,6 +71,15 @@ class ProcessResult:
     stderr: str
     timed_out: bool
     duration_seconds: float
+
+
+class ProcessStarter(Protocol):
+    """Runs a process from start to end; `run_process` does."""
+
+    async def __call__(
+        self, command: Command, *, limits: ProcessLimits, on_start: Callable[[int], None] | None = None
+    ) -> ProcessResult:
+        """Return the result; the process is gone when this returns or raises."""
 
 
 async def run_process(
@@ -156,8 +165,9 @@ async def _communicate(process: Process, *, stdin: bytes | None, output: _Output
         if process.stdin is None or stdin is None:
             return
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            process.stdin.write(stdin)
-            await process.stdin.drain()
+            if not process.stdin.is_closing():  # uvloop closes it when the process ends, and then refuses a write
+                process.stdin.write(stdin)
+                await process.stdin.drain()
         process.stdin.close()
 
     async def read(stream: StreamReader | None, add: Callable[[bytes], None]) -> None:

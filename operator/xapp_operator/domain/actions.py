@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from xapp_operator.api.status_parts import Step
+from xapp_operator.domain.drift import DriftedObject
 from xapp_operator.domain.plan_input import Digests
 
 
@@ -42,16 +44,17 @@ class Rollback:
 
 @dataclass(frozen=True, slots=True)
 class RejectRollback:
-    """Report that the annotation rollback-to names a revision that is not stored, and mark it as handled."""
+    """Report why rollback-to is not carried out, or not again, and mark the annotation as handled."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Uninstall:
-    """Uninstall the release; without hooks when they can no longer run."""
+    """Uninstall the release; without hooks when they can no longer run. `dependents` are still there."""
 
     hooks: bool = True
+    dependents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,13 @@ class Unlock:
     """Mark the pending `revision`, on which no helm process works any more, as failed."""
 
     revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkSuperseded:
+    """Mark `revisions`, which are called deployed besides the newest one, as superseded."""
+
+    revisions: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,18 @@ class RepairLabels:
 
 
 @dataclass(frozen=True, slots=True)
+class EndTests:
+    """End the tests that run: the release is about to change, or is to be left as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectDrift:
+    """Apply the manifest again to the objects that differ from it: no new revision, no hooks."""
+
+    objects: tuple[DriftedObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Do nothing now. `stalled`: until something changes; otherwise plan again at `until` (seconds since the epoch).
 
@@ -104,8 +126,26 @@ class Nothing:
     note: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StartTests:
+    """Start the tests of the chart; they run beside everything else. `settled` is the decision that the status shows.
+
+    `requested`: the annotation test-at asks for it.
+    """
+
+    settled: Wait | Nothing
+    requested: bool = False
+
+
 HelmAction: TypeAlias = "Install | Upgrade | Rollback | Uninstall"
-PlainAction: TypeAlias = (
-    "Adopt | Unlock | RejectRollback | SaveRepository | UpdateArchiveOwners | DeleteOrphans | RepairLabels"
-)
-Action: TypeAlias = "HelmAction | PlainAction | Wait | Nothing"
+MaintenanceAction: TypeAlias = UpdateArchiveOwners | RepairLabels | CorrectDrift
+RecordAction: TypeAlias = Adopt | Unlock | MarkSuperseded
+PlainAction: TypeAlias = RecordAction | RejectRollback | SaveRepository | DeleteOrphans | EndTests | MaintenanceAction
+Action: TypeAlias = "HelmAction | PlainAction | StartTests | Wait | Nothing"
+
+_WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def action_label(action: Action) -> str:
+    """Return the name of an action in the metrics, such as `repair_labels`."""
+    return _WORD_START.sub("_", type(action).__name__).lower()

@@ -21,5 +21,8 @@ class Backoff:
         return min(self.initial * 2.0 ** min(max(failures - 1, 0), _DOUBLINGS_MAX), self.maximum)
 
     def jittered(self, failures: int) -> float:
-        """Return `delay` times a random factor from 0.8 to 1.2, so that clients do not retry in step."""
-        return self.delay(failures) * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
+        """Return `delay` times a random factor from 0.8 to 1.2, so that clients do not retry in step.
+
+        It is at most `maximum`.
+        """
+        return min(self.delay(failures) * random.uniform(0.8, 1.2), self.maximum)  # noqa: S311 - jitter

@@ -5,6 +5,7 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
 
     situation                                                   action
     deleting, the release is the XApp's own                     Uninstall (without hooks in a terminating namespace)
+    the same, and other XApps depend on this one                Wait, at most spec.timeout
     deleting with the namespace, the release record is gone     DeleteOrphans
     spec.suspend                                                Wait
     the releases of the namespace are not known                 Wait, stalled without permission; deleting: also Wait,
@@ -13,19 +14,31 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     pending-*, no helm process works on it any more             Unlock
     uninstalling, left behind                                   Uninstall without hooks
     the release belongs to another XApp, or to a person         Wait, stalled (a person's, with adopt: goes on)
-    rollback-to                                                 Rollback and hold; RejectRollback without that revision
+    the newest record of the release cannot be read             Wait, stalled
+    rollback-to                                                 Rollback and hold; RejectRollback without that revision,
+                                                                or when it failed until spec.timeout had passed
     a revision is held                                          Nothing, until the generation changes
     the ChartRepository of spec.repoName does not exist         SaveRepository
     chart or values are not available                           Wait
     an attempt at the same digests failed                       Wait with back-off; then Rollback, or Wait, stalled
-    no release; failed and never deployed; uninstalled          Install
-    deployed from other digests, failed after a good revision   Upgrade
+    dependsOn forms a cycle                                     Wait, stalled
+    no release; failed and never deployed; uninstalled          Install, once all of dependsOn are Ready
+    deployed from other digests, failed after a good revision   Upgrade, likewise
     deployed by a person from the same digests, with adopt      Adopt
     deployed from the same digests                              Wait until healthy, then Nothing
+    the same, its tests failed, test.onFailure: rollback        Rollback, unless the tests were requested
+    any action that changes the release, and tests run;         EndTests
+    deleting or suspended, and tests run
     Wait or Nothing, and objects of the deployed release        RepairLabels, with back-off
     lack labels
+    the same, and objects differ from the manifest, with        CorrectDrift, with back-off
+    driftDetection.mode: enabled
     Wait or Nothing, and the XApp does not own exactly the      UpdateArchiveOwners
     ChartArchive that it uses
+    Wait or Nothing, and revisions before the deployed one are  MarkSuperseded
+    still called deployed
+    Wait or Nothing, the release is deployed and not            StartTests
+    tested (spec.test.enabled), or test-at asks for tests
 """
 
 from __future__ import annotations
@@ -43,15 +56,15 @@ from xapp_operator.domain.actions import (
     Install,
     Nothing,
     RejectRollback,
-    RepairLabels,
     Rollback,
     SaveRepository,
     Uninstall,
     Unlock,
-    UpdateArchiveOwners,
     Upgrade,
     Wait,
 )
+from xapp_operator.domain.plan_at_rest import plan_at_rest
+from xapp_operator.domain.plan_dependencies import plan_dependency_cycle, plan_dependents, plan_unready_dependencies
 from xapp_operator.domain.plan_input import (
     DEPLOYED,
     FAILED,
@@ -70,6 +83,7 @@ from xapp_operator.domain.plan_input import (
     PastRevision,
     PlanInput,
 )
+from xapp_operator.domain.plan_tests import end_tests_before, plan_after_failed_tests, plan_tests
 from xapp_operator.errors import InputError, SourcePending, XAppError
 
 
@@ -78,8 +92,8 @@ def plan(inputs: PlanInput) -> Action:
     effective = _without_cleared_attempt(inputs)
     action = _plan_with_last_known_digests(effective) or _first_match(effective)
     if not isinstance(action, Wait | Nothing):
-        return action
-    return _plan_label_repair(effective) or _plan_archive_owners(effective) or action
+        return end_tests_before(action, inputs)
+    return plan_at_rest(effective) or plan_tests(effective, settled=action) or action
 
 
 def _plan_with_last_known_digests(inputs: PlanInput) -> Action | None:
@@ -118,7 +132,7 @@ def _backoff_wait(inputs: PlanInput, action: str, reason: Reason) -> Wait | None
     if last is None or last.action != action or last.outcome is not AttemptOutcome.FAILED:
         return None
     due = inputs.next_attempt_at(last)
-    return Wait(reason, last.message, until=due) if inputs.now < due else None
+    return Wait(last.reason or reason, last.message, until=due) if inputs.now < due else None
 
 
 def _plan_deletion(inputs: PlanInput) -> Action | None:
@@ -139,7 +153,8 @@ def _plan_removal(inputs: PlanInput) -> Action:
     if release is None or not inputs.owned:
         return Nothing()
     hooks = release.status != UNINSTALLING and not inputs.observed.namespace_terminating
-    return _backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=hooks)
+    waiting = plan_dependents(inputs) or _backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED)
+    return waiting or Uninstall(hooks=hooks, dependents=inputs.observed.dependents)
 
 
 def _plan_suspended(inputs: PlanInput) -> Action | None:
@@ -149,11 +164,6 @@ def _plan_suspended(inputs: PlanInput) -> Action | None:
 def _plan_unavailable_releases(inputs: PlanInput) -> Action | None:
     error = inputs.observed.releases_unavailable
     return None if error is None else Wait(error.reason or Reason.PROGRESSING, error.message, stalled=error.permanent)
-
-
-def _plan_archive_owners(inputs: PlanInput) -> Action | None:
-    settled = not inputs.deleting and not inputs.spec.suspend
-    return UpdateArchiveOwners() if settled and inputs.observed.archive_owners_differ else None
 
 
 def _plan_while_helm_runs(inputs: PlanInput) -> Action | None:
@@ -205,6 +215,11 @@ def _plan_foreign_release(inputs: PlanInput) -> Action | None:
     return Wait(Reason.ACCESS_DENIED, message, stalled=True)
 
 
+def _plan_damaged_record(inputs: PlanInput) -> Action | None:
+    error = inputs.observed.record_damaged
+    return None if error is None else Wait(Reason.UPGRADE_FAILED, error.message, stalled=True)
+
+
 def _plan_requested_rollback(inputs: PlanInput) -> Action | None:
     revision = inputs.requests.rollback_to
     if revision is None or inputs.release is None:
@@ -212,6 +227,12 @@ def _plan_requested_rollback(inputs: PlanInput) -> Action | None:
     if revision not in inputs.release.revisions:
         stored = ", ".join(map(str, sorted(inputs.release.revisions)))
         return RejectRollback(f"rollback-to names revision {revision}, which is not stored. Set it to one of {stored}.")
+    failed = inputs.failed_rollback_request
+    if failed is not None and inputs.timed_out(failed):
+        return RejectRollback(
+            f"the rollback to revision {revision} failed until spec.timeout ({inputs.spec.timeout}) had passed: "
+            f"{failed.message}. To try again, set rollback-to to {revision}@again."
+        )
     return _backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED) or Rollback(revision, hold=True)
 
 
@@ -281,10 +302,11 @@ def _plan_after_failed_rollback(inputs: PlanInput, last: Attempt) -> Action | No
         return None
     if last.outcome is AttemptOutcome.FAILED and (last.permanent or inputs.timed_out(last)):
         return Wait(last.reason, last.message, stalled=True)
-    waiting = _backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED)
-    if waiting is not None:
+    if last.rollback_to:
+        return None  # a request that was rejected since, because its revision is gone: the spec is in force, not undone
+    if (waiting := _backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED)) is not None:
         return waiting
-    retry = _roll_back_unhealthy(inputs) if inputs.desired_is_deployed else _retry_rollback(inputs)
+    retry = _roll_back_unhealthy(inputs, last) if inputs.desired_is_deployed else _retry_rollback(inputs)
     message = (
         "the upgrade to this chart and these values was rolled back. Change the spec, or set the annotation retry-at."
     )
@@ -295,14 +317,15 @@ def _plan_health_timeout(inputs: PlanInput, last: Attempt) -> Action:
     message = f"not healthy within spec.timeout ({inputs.spec.timeout}): {inputs.root_cause}"
     if last.action != UPGRADE:
         return Wait(Reason.HEALTH_CHECK_FAILED, message)
-    return _roll_back_unhealthy(inputs) or Wait(Reason.HEALTH_CHECK_FAILED, message, stalled=True)
+    return _roll_back_unhealthy(inputs, last) or Wait(Reason.HEALTH_CHECK_FAILED, message, stalled=True)
 
 
-def _roll_back_unhealthy(inputs: PlanInput) -> Action | None:
-    """Roll back from an unhealthy revision, unless the previous one has the same chart and values."""
+def _roll_back_unhealthy(inputs: PlanInput, last: Attempt) -> Action | None:
+    """Roll back from an unhealthy revision, unless the previous one has the same chart and values and was good."""
     if inputs.health is HealthStatus.UNKNOWN:
         return Wait(Reason.PROGRESSING, "the health of the objects is not known yet")
-    candidates = inputs.release.rollback_candidates[:1] if inputs.release is not None else ()
+    kept = 1 if last.action == UPGRADE and last.count <= 1 else None  # an interrupted try is superseded, but never good
+    candidates = inputs.release.rollback_candidates[:kept] if inputs.release is not None else ()
     return _rollback_to_first(inputs, tuple(each for each in candidates if each.digests != inputs.desired))
 
 
@@ -323,10 +346,8 @@ def _rollback_to_first(inputs: PlanInput, candidates: tuple[PastRevision, ...]) 
 
 def _plan_release(inputs: PlanInput) -> Action:
     action = _plan_by_status(inputs)
-    if isinstance(action, Install | Upgrade) and inputs.observed.unready_dependencies:
-        names = ", ".join(inputs.observed.unready_dependencies)
-        return Wait(Reason.DEPENDENCY_NOT_READY, f"waiting until the XApps in dependsOn are Ready: {names}")
-    return action
+    waiting = plan_unready_dependencies(inputs) if isinstance(action, Install | Upgrade) else None
+    return waiting or action
 
 
 def _plan_by_status(inputs: PlanInput) -> Action:
@@ -346,7 +367,7 @@ def _plan_deployed(inputs: PlanInput) -> Action:
         return Upgrade(take_ownership=inputs.spec.adopt)
     if not inputs.owned:
         return Adopt(release.revision, release.digests)
-    return _plan_awaiting_health(inputs) or Nothing()
+    return _plan_awaiting_health(inputs) or plan_after_failed_tests(inputs) or Nothing()
 
 
 def _plan_awaiting_health(inputs: PlanInput) -> Action | None:
@@ -362,15 +383,6 @@ def _plan_awaiting_health(inputs: PlanInput) -> Action | None:
     return Wait(Reason.PROGRESSING, inputs.root_cause or "waiting for the objects to become healthy", until=deadline)
 
 
-def _plan_label_repair(inputs: PlanInput) -> Action | None:
-    labels, release = inputs.observed.labels, inputs.release
-    deployed = release is not None and release.status == DEPLOYED and inputs.owned
-    busy = inputs.deleting or inputs.spec.suspend or inputs.observed.helm_running
-    if not deployed or busy or not labels.repair_due(inputs.now):
-        return None
-    return RepairLabels(all_objects=labels.outdated)
-
-
 _PLAN_RULES: tuple[Callable[[PlanInput], Action | None], ...] = (
     _plan_deletion,
     _plan_suspended,
@@ -379,8 +391,10 @@ _PLAN_RULES: tuple[Callable[[PlanInput], Action | None], ...] = (
     _plan_pending,
     _plan_uninstalling,
     _plan_foreign_release,
+    _plan_damaged_record,
     _plan_requested_rollback,
     _plan_held_revision,
     _plan_unavailable_source,
     _plan_after_failed_attempt,
+    plan_dependency_cycle,
 )

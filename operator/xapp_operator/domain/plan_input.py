@@ -11,8 +11,10 @@ from typing import Final
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, XAppSpec
+from xapp_operator.api.status_parts import HookReference
 from xapp_operator.domain.backoff import Backoff
-from xapp_operator.errors import KubeError, XAppError
+from xapp_operator.domain.drift import DriftedObject
+from xapp_operator.errors import KubeError, ReleaseRecordDamaged, XAppError
 
 DEPLOYED: Final = "deployed"
 SUPERSEDED: Final = "superseded"
@@ -36,6 +38,36 @@ class AttemptOutcome(StrEnum):
     FAILED = "Failed"
     UNHEALTHY = "Unhealthy"  # not healthy within the timeout
     INTERRUPTED = "Interrupted"  # the operator ended it for a newer generation or a deletion
+
+
+class TestOutcome(StrEnum):
+    """How a run of the tests ended, or that it has not ended."""
+
+    __test__ = False  # for pytest, which collects classes by their names
+
+    RUNNING = "Running"
+    INTERRUPTED = "Interrupted"  # no test failed; it is begun again
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """The last run of the tests of the chart. Times are seconds since the epoch."""
+
+    __test__ = False
+
+    revision: int
+    outcome: TestOutcome
+    first_at: float
+    last_at: float  # when the outcome was recorded
+    requested: bool = False  # by the annotation test-at
+    count: int = 1
+    message: str = ""
+
+    @property
+    def ended(self) -> bool:
+        return self.outcome in (TestOutcome.SUCCEEDED, TestOutcome.FAILED)
 
 
 HEALTH_PENDING: Final = frozenset({AttemptOutcome.RUNNING, AttemptOutcome.RELEASED, AttemptOutcome.INTERRUPTED})
@@ -101,18 +133,43 @@ class LabelState:
 
 
 @dataclass(frozen=True, slots=True)
+class DriftState:
+    """How the objects of the deployed release differ from its manifest.
+
+    `unknown` is why some of them could not be compared; with `denied` a right is missing. Times are seconds since the
+    epoch.
+    """
+
+    objects: tuple[DriftedObject, ...] = ()
+    unknown: str = ""
+    denied: bool = False
+    compare_at: float | None = None  # when more objects are compared; None: when one changes
+    correct_at: float = 0.0  # not to be corrected earlier
+    correction_error: str = ""  # the right that the last correction lacked
+
+    @property
+    def correctable(self) -> tuple[DriftedObject, ...]:
+        return tuple(each for each in self.objects if not each.refusal)
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedState:
     """The actual state, as caches and the cluster show it."""
 
     release: ObservedRelease | None = None
     releases_unavailable: KubeError | None = None  # why it is not known whether there is a release
+    record_damaged: ReleaseRecordDamaged | None = None  # why the newest revision cannot be read
     helm_running: bool = False
     namespace_terminating: bool = False
     unready_dependencies: tuple[str, ...] = ()  # XApps that this one depends on and that are not Ready
+    dependency_cycle: tuple[str, ...] = ()  # of dependsOn, beginning and ending with this XApp
+    dependents: tuple[str, ...] = ()  # of an XApp that is being deleted: those that depend on it, outside of cycles
     repository_missing: bool = False  # the ChartRepository that spec.repoName names does not exist
     archive_owners_differ: bool = False  # the XApp owns other ChartArchives than the one it uses
     orphans_deleted: bool = False  # DeleteOrphans was executed
     labels: LabelState = field(default_factory=LabelState)
+    tests_running: bool = False  # a helm process of this operator runs the tests of the chart
+    drift: DriftState | None = None  # None: not looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +190,8 @@ class Attempt:
     permanent: bool = False
     reason: str = Reason.INSTALL_FAILED
     message: str = ""
+    rollback_to: str = ""  # the annotation's value, for a rollback that it requested
+    hook: HookReference | None = None  # the one that helm waits for, or that failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +200,9 @@ class AnnotationRequests:
 
     retry: bool = False
     force: bool = False
+    test: bool = False
     rollback_to: int | None = None
+    rollback_value: str = ""  # the whole value of rollback-to
 
     def clears_attempt(self, attempt: Attempt) -> bool:
         """Return whether `attempt` should be cleared: a failed one, not one whose objects may still become healthy."""
@@ -157,6 +218,7 @@ class PlanInput:
     spec: XAppSpec
     generation: int = 0
     deleting: bool = False
+    deleted_at: float = 0.0  # metadata.deletionTimestamp, in seconds since the epoch
     generation_observed: bool = True  # status.observedGeneration is metadata.generation
     held_revision: int | None = None
     observed: ObservedState = field(default_factory=ObservedState)
@@ -164,6 +226,7 @@ class PlanInput:
     health: HealthStatus = HealthStatus.UNKNOWN
     root_cause: str = ""
     attempt: Attempt | None = None
+    test: TestRun | None = None
     requests: AnnotationRequests = field(default_factory=AnnotationRequests)
     now: float = 0.0
     backoff: Backoff = field(default_factory=Backoff)
@@ -189,6 +252,14 @@ class PlanInput:
     def desired_is_deployed(self) -> bool:
         """Return whether the release was deployed from the desired digests."""
         return self.release is not None and self.release.status == DEPLOYED and self.release.digests == self.desired
+
+    @property
+    def failed_rollback_request(self) -> Attempt | None:
+        """Return the last attempt if it was the rollback that rollback-to still asks for, and it failed."""
+        last = self.attempt
+        if last is None or last.outcome is not AttemptOutcome.FAILED or not last.rollback_to:
+            return None
+        return last if last.rollback_to == self.requests.rollback_value else None
 
     def timed_out(self, attempt: Attempt) -> bool:
         """Return whether `spec.timeout` has passed since `attempt` was first made."""

@@ -7,8 +7,9 @@ FallbackToLogsOnError they are the application's own output.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
@@ -23,8 +24,10 @@ from xapp_operator.domain.health_result import (
     find_condition,
     progressing,
 )
+from xapp_operator.domain.revisions import pod_name, replaced_pods
 
 _DETAIL_MAX: Final = 300
+_EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 
 _IMAGE_FAILURES: Final = frozenset(
     {"ImagePullBackOff", "ErrImagePull", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"}
@@ -77,23 +80,34 @@ def pod_root_cause(pod: JsonObject, events: Iterable[JsonObject]) -> str | None:
     return f"pod {text(metadata, 'name')}: {shorten_line(description, RESOURCE_MESSAGE_MAX)}"
 
 
-def workload_root_cause(pods: Iterable[JsonObject], events: Iterable[JsonObject]) -> HealthResult | None:
-    """Return why the pods of one workload are not healthy: the health of the worst one; None if all are healthy.
+def workload_root_cause(
+    pods: Iterable[JsonObject], events: Iterable[JsonObject], newest_revisions: Collection[str] = ()
+) -> HealthResult | None:
+    """Return why the pods of workloads are not healthy: the health of the worst one; None if all are healthy.
 
+    During a rollout a pod of the newest revision comes before those that it replaces: their faults are about to go.
     Without an unhealthy pod, the cause is an event of the workload that says why it cannot create pods.
+
+    Args:
+        pods: those of one workload or of several.
+        events: those (core/v1) of the workloads and of their pods.
+        newest_revisions: what `domain.revisions.newest_revision` says of the workloads.
     """
     known_events = tuple(events)
-    unhealthy = [(problem, pod) for pod in pods if not _is_terminating(pod) and (problem := _find_problem(pod))]
+    known_pods = [pod for pod in pods if not _is_terminating(pod)]
+    replaced = replaced_pods(known_pods, newest_revisions)
+    unhealthy = [(problem, pod) for pod in known_pods if (problem := _find_problem(pod))]
     if not unhealthy:
         failure = _creation_failure(known_events)
         return progressing(failure) if failure else None
-    problem, worst = min(unhealthy, key=lambda each: _severity(*each))
+    current = [each for each in unhealthy if pod_name(each[1]) not in replaced]
+    problem, worst = min(current or unhealthy, key=lambda each: _severity(*each))
     return HealthResult(problem.result.status, pod_root_cause(worst, known_events) or "")
 
 
 def _severity(problem: _PodProblem, pod: JsonObject) -> tuple[bool, int, str]:
     restarts = sum(integer(status, "restartCount") for status in items(obj(pod, "status"), "containerStatuses"))
-    return problem.result.status is not HealthStatus.DEGRADED, -restarts, text(obj(pod, "metadata"), "name")
+    return problem.result.status is not HealthStatus.DEGRADED, -restarts, pod_name(pod)
 
 
 def _is_terminating(pod: JsonObject) -> bool:
@@ -196,12 +210,25 @@ def last_seen(event: JsonObject) -> str:
     return next((each for each in times if each), text(obj(event, "metadata"), "creationTimestamp"))
 
 
+def last_seen_at(event: JsonObject) -> datetime:
+    """Return the same as a time, to find the newest Event; the earliest time there is if it is unknown.
+
+    Text does not compare like times: some reporters write a fraction of the second, and `.` comes before `Z`.
+    """
+    try:
+        at = datetime.fromisoformat(last_seen(event))
+    except ValueError:
+        # Unknown, or the year 0, which the API server takes.
+        return _EARLIEST
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
 def _event_message(events: Iterable[JsonObject], metadata: JsonObject, reasons: tuple[str, ...]) -> str:
     """Return the last message about this pod under the first of `reasons` that has any."""
     pod_warnings = [event for event in events if _is_about_pod(event, metadata) and text(event, "type") == "Warning"]
     for reason in reasons:
         if matching := [event for event in pod_warnings if text(event, "reason") == reason]:
-            return shorten_line(text(max(matching, key=last_seen), "message"), _DETAIL_MAX)
+            return shorten_line(text(max(matching, key=last_seen_at), "message"), _DETAIL_MAX)
     return ""
 
 
@@ -216,7 +243,7 @@ def _creation_failure(events: Iterable[JsonObject]) -> str | None:
     failures = [event for event in events if text(event, "reason") in _CREATION_FAILURES]
     if not failures:
         return None
-    last = max(failures, key=last_seen)
+    last = max(failures, key=last_seen_at)
     involved = obj(last, "involvedObject")
     message = shorten_line(text(last, "message"), _DETAIL_MAX)
     return f"{text(involved, 'kind')} {text(involved, 'name')}: {text(last, 'reason')}: {message}"

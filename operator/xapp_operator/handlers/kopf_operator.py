@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, cast
 
 import kopf
+from kopf._cogs.structs.credentials import Vault  # kopf takes one as an argument, but does not export it
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import FIELD_MANAGER, FINALIZER, GROUP, REPOSITORY_PLURAL, VERSION, XAPP_PLURAL
@@ -44,6 +45,20 @@ class _ConstantDiffBaseStorage(kopf.DiffBaseStorage):
 
     def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
         pass
+
+
+class _Connections(Vault):
+    """The connections of kopf, which are closed when its last task has ended.
+
+    kopf would close them earlier, so that its last tasks would open others; and not at all when it is cancelled while
+    it starts.
+    """
+
+    async def close(self) -> None:
+        pass
+
+    async def close_at_end(self) -> None:
+        await super().close()
 
 
 def build_registry(runtime: OperatorRuntime, *, on_started: Callable[[], None]) -> kopf.OperatorRegistry:
@@ -94,12 +109,17 @@ async def run_operator(runtime: OperatorRuntime, settings: Settings, *, on_start
     Its own stop would wait 5 s for every task that was started while it ran, including the operator's.
     """
     _quiet_kopf_logs()
-    await kopf.operator(
-        registry=build_registry(runtime, on_started=on_started),
-        standalone=True,
-        clusterwide=not settings.namespaces,
-        namespaces=cast("Sequence[str]", settings.namespaces),
-    )
+    connections = _Connections()
+    try:
+        await kopf.operator(
+            registry=build_registry(runtime, on_started=on_started),
+            standalone=True,
+            clusterwide=not settings.namespaces,
+            namespaces=cast("Sequence[str]", settings.namespaces),
+            vault=connections,
+        )
+    finally:
+        await connections.close_at_end()
 
 
 def _quiet_kopf_logs() -> None:

@@ -11,6 +11,7 @@ Each flag was tried with helm 4.3.1:
   `--wait=watcher` would occupy one of few slots while pods shut down, need list and watch permission on every kind, and
   drop the history after the timeout all the same.
 - `uninstall --debug`: otherwise helm does not say why a delete was refused. It prints kinds and names, never values.
+- `--post-renderer`: labels come with the objects. See `helm.post_rendering`.
 - never `uninstall --ignore-not-found`: it takes any failure to read the history for "not found", even a missing
   permission.
 """
@@ -21,6 +22,7 @@ import math
 from pathlib import Path
 from typing import Final, Literal
 
+from xapp_operator.helm.post_rendering import POST_RENDERER
 from xapp_operator.helm.requests import (
     DryRunRequest,
     ReleaseOperation,
@@ -34,6 +36,7 @@ from xapp_operator.helm.requests import (
 API_VERSIONS_PER_FLAG_MAX: Final = 200  # an argument may have at most 128 KiB
 GC_MEMORY_FRACTION: Final = 0.8  # of the hard limit; from there on Go collects garbage, despite GOGC=off
 
+POST_RENDERER_FLAG: Final = f"--post-renderer={POST_RENDERER}"
 _APPLY_FLAGS: Final = ("--server-side=true", "--force-conflicts")
 
 
@@ -128,12 +131,15 @@ def render_notes(request: TemplateRequest) -> tuple[str, ...]:
     return ("install", *flags, *_chart_arguments(request))
 
 
-def environment(*, working_folder: Path, discovery_cache: Path, kubeconfig: str, memory_bytes: int) -> dict[str, str]:
+def environment(
+    *, working_folder: Path, discovery_cache: Path, kubeconfig: str, memory_bytes: int, plugins: Path | None = None
+) -> dict[str, str]:
     """Return the whole environment of a helm process with at most `memory_bytes` of memory.
 
-    Every folder that helm or the Kubernetes client looks for is inside `working_folder`, so there are no plugins,
-    repositories or registry credentials of anybody else. All calls of one engine share `discovery_cache`, which holds
-    the kinds of the API server: helm then need not write and remove 27 files, which halves the time of a call.
+    Every folder that helm or the Kubernetes client looks for is inside `working_folder`, so there are no repositories
+    or registry credentials of anybody else, and no plugins but those in `plugins`. All calls of one engine share
+    `discovery_cache`, which holds the kinds of the API server: helm then need not write and remove 27 files, which
+    halves the time of a call.
     `GOMAXPROCS=1 GOGC=off` halve the processor time of a short process.
     """
     return {
@@ -142,7 +148,7 @@ def environment(*, working_folder: Path, discovery_cache: Path, kubeconfig: str,
         "HELM_CACHE_HOME": str(working_folder / "cache"),
         "HELM_CONFIG_HOME": str(working_folder / "config"),
         "HELM_DATA_HOME": str(working_folder / "data"),
-        "HELM_PLUGINS": str(working_folder / "plugins"),
+        "HELM_PLUGINS": str(plugins or working_folder / "plugins"),
         "HELM_DRIVER": "secret",
         "KUBECACHEDIR": str(discovery_cache),
         "KUBECONFIG": kubeconfig,
@@ -170,7 +176,8 @@ def _deploy_arguments(request: ReleaseRequest) -> tuple[str, ...]:
 
 def _chart_arguments(request: ReleaseRequest | TemplateRequest | DryRunRequest) -> tuple[str, ...]:
     skip_schema = _flag_if(request.skip_schema, "--skip-schema-validation")
-    return (*skip_schema, "--values=-", "--", request.name, str(request.chart.absolute()))
+    labelled = _flag_if(request.object_metadata is not None, POST_RENDERER_FLAG)
+    return (*skip_schema, *labelled, "--values=-", "--", request.name, str(request.chart.absolute()))
 
 
 def _common_flags(request: ReleaseOperation) -> tuple[str, ...]:

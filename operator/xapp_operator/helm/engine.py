@@ -8,16 +8,13 @@ left it pending (a rollback, which does not react to SIGTERM, or after SIGKILL).
 from __future__ import annotations
 
 import asyncio
-import base64
 import re
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
-import orjson
-
-from xapp_operator.api.json import JsonObject, integer, items, obj, text
-from xapp_operator.common.bounded_process import ProcessResult
+from xapp_operator.api.json import integer, text
+from xapp_operator.common.bounded_process import ProcessResult, ProcessStarter, run_process
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import landlock_version
 from xapp_operator.config import MIB, Settings
@@ -27,6 +24,8 @@ from xapp_operator.errors import ChartInvalid, HelmError, SignatureInvalid
 from xapp_operator.helm import arguments
 from xapp_operator.helm.error_rules import is_release_not_found, template_stop_reason, user_refusal
 from xapp_operator.helm.limits import HelmLimits
+from xapp_operator.helm.output import decode_stdout, parse_dry_run, parse_release, rendered_notes, stdout_text
+from xapp_operator.helm.post_rendering import PostRendering
 from xapp_operator.helm.requests import (
     DryRunRequest,
     ReleaseOperation,
@@ -71,6 +70,7 @@ class HelmEngine:
         limits: HelmLimits | None = None,
         kubeconfig: str | None = None,
         server: str | None = None,
+        start: ProcessStarter = run_process,
     ) -> None:
         """Find helm and create a private folder.
 
@@ -79,6 +79,7 @@ class HelmEngine:
             limits: how many processes, with how much memory. Default: those of the operator in `settings`.
             kubeconfig: the path or paths of KUBECONFIG.
             server: the URL of the API server, for a pod, which has no kubeconfig. With neither, only `template` works.
+            start: runs one helm process from start to end.
 
         Raises:
             HelmError: if helm is not installed, or the folder for helm belongs to another user.
@@ -87,6 +88,7 @@ class HelmEngine:
         self._base = settings.cache_dir / "helm"
         self._grace = settings.helm_term_seconds
         self._workspace = Workspace(self._base)
+        self.folder = self._workspace.folder  # every helm process works in it
         self._runner = HelmRunner(
             settings,
             limits=limits or HelmLimits.for_operator(settings),
@@ -95,6 +97,7 @@ class HelmEngine:
             sandbox=Sandbox(landlock_version=landlock_version()),
             kubeconfig=kubeconfig,
             server=server,
+            start=start,
         )
 
     def close(self) -> None:
@@ -174,15 +177,18 @@ class HelmEngine:
         if outcome.exit_code > 0 and is_release_not_found(outcome.stderr):
             return ()
         await self._raise_on_failure(call, outcome)
-        return tuple(f"{one['kind']}/{one['name']}" for one in _UNVERIFIED_RESOURCE.finditer(_stdout_text(outcome)))
+        return tuple(f"{one['kind']}/{one['name']}" for one in _UNVERIFIED_RESOURCE.finditer(stdout_text(outcome)))
 
-    async def test(self, request: TestRequest) -> None:
-        """Run the test hooks of a release.
+    async def test(self, request: TestRequest, *, slot: HelmSlot | None = None) -> None:
+        """Run the test hooks of the newest revision of a release, one after the other, until one fails.
+
+        helm records each result in the release. When it is interrupted, it records nothing more, and leaves the pod.
 
         Raises:
-            XAppError: when a test fails, naming its hook, or as `install`.
+            HookFailed: when a test fails; the message names its hook.
+            XAppError: as `install`.
         """
-        await self._run_checked(_release_call(arguments.test(request), request))
+        await self._run_checked(_release_call(arguments.test(request), request), slot=slot)
 
     async def template(self, request: TemplateRequest) -> RenderResult:
         """Render a chart offline.
@@ -203,7 +209,7 @@ class HelmEngine:
         if not request.notes or not rendered.manifest:
             return rendered
         dry_run = await self._runner.run(replace(call, arguments=arguments.render_notes(request)))
-        return replace(rendered, notes=_rendered_notes(dry_run))
+        return replace(rendered, notes=rendered_notes(dry_run))
 
     async def dry_run(self, request: DryRunRequest) -> RenderResult:
         """Render a chart with the cluster, as a user: `lookup` finds what they may read. Nothing is changed.
@@ -226,6 +232,7 @@ class HelmEngine:
             chart=request.chart,
             chart_name=request.chart_name,
             cpu_seconds=TEMPLATE_CPU_SECONDS,
+            post_rendering=_post_rendering(request),
         )
         outcome = await self._runner.run(call)
         if outcome.stdout_truncated:
@@ -235,7 +242,7 @@ class HelmEngine:
             if refusal is not None:
                 raise refusal
         await self._raise_on_failure(call, outcome)
-        return await asyncio.to_thread(_dry_run_result, outcome, upgrade=request.upgrade)
+        return await asyncio.to_thread(parse_dry_run, outcome, upgrade=request.upgrade)
 
     async def verify(self, request: VerifyRequest) -> VerifiedArchive:
         """Check that a key of the keyring signed the provenance of an archive, and that it is for this archive.
@@ -258,7 +265,7 @@ class HelmEngine:
         if outcome.exit_code == 1 and not outcome.timed_out:
             raise SignatureInvalid(presentable_message(error_text(outcome.stderr)))
         self._runner.raise_on_failure(call, outcome)
-        found = _VERIFIED.search(_stdout_text(outcome))
+        found = _VERIFIED.search(stdout_text(outcome))
         if found is None:
             raise SignatureInvalid("helm verify did not say which key signed the chart. Check that this is helm 4")
         return VerifiedArchive(fingerprint=found["fingerprint"], digest=found["digest"])
@@ -266,21 +273,23 @@ class HelmEngine:
     async def _install_or_upgrade(
         self, command: tuple[str, ...], request: ReleaseRequest, *, slot: HelmSlot | None
     ) -> ReleaseResult:
-        outcome = await self._run_checked(_release_call(command, request), slot=slot)
+        call = _release_call(command, request)
+        outcome = await self._run_checked(call, slot=slot)
+        labelled = call.post_rendering is not None and call.post_rendering.complete
         if outcome.stdout_truncated:
             # The output contains the whole chart and is too long. The release itself is fine, so it is read in parts.
-            return await self._get_release(request)
-        return await asyncio.to_thread(lambda: _release_result(_decode_stdout(outcome)))
+            return replace(await self._get_release(request), labelled=labelled)
+        return await asyncio.to_thread(parse_release, outcome, labelled=labelled)
 
     async def _get_release(self, request: ReleaseOperation) -> ReleaseResult:
         metadata_output, manifest_output = await asyncio.gather(
             self._run_checked(_get_call("metadata", request)), self._run_checked(_get_call("manifest", request))
         )
-        metadata = _decode_stdout(metadata_output)
+        metadata = decode_stdout(metadata_output)
         return ReleaseResult(
             revision=integer(metadata, "revision"),
             status=text(metadata, "status"),
-            manifest=_stdout_text(manifest_output),
+            manifest=stdout_text(manifest_output),
             chart_name=text(metadata, "chart"),
             chart_version=text(metadata, "version"),
             app_version=text(metadata, "appVersion"),
@@ -305,7 +314,7 @@ class HelmEngine:
             if stop_reason is not None:
                 return RenderResult(manifest="", notes="", warnings=(*found_warnings, stop_reason), stopped=True)
         self._runner.raise_on_failure(call, outcome)
-        return RenderResult(manifest=_stdout_text(outcome), notes="", warnings=found_warnings)
+        return RenderResult(manifest=stdout_text(outcome), notes="", warnings=found_warnings)
 
 
 def _release_call(command: tuple[str, ...], request: ReleaseOperation) -> HelmCall:
@@ -316,7 +325,8 @@ def _release_call(command: tuple[str, ...], request: ReleaseOperation) -> HelmCa
         timeout_seconds=request.timeout + TIMEOUT_MARGIN_SECONDS,
     )
     if isinstance(request, ReleaseRequest):
-        return replace(call, values=request.values, secrets=request.secrets)
+        rendering = _post_rendering(request)
+        return replace(call, values=request.values, secrets=request.secrets, post_rendering=rendering)
     return call
 
 
@@ -341,52 +351,9 @@ def _template_call(command: tuple[str, ...], request: TemplateRequest) -> HelmCa
         chart=request.chart,
         chart_name=request.chart_name,
         cpu_seconds=TEMPLATE_CPU_SECONDS,
+        post_rendering=_post_rendering(request),
     )
 
 
-def _stdout_text(outcome: ProcessResult) -> str:
-    return outcome.stdout.decode("utf-8", "replace")
-
-
-def _decode_stdout(outcome: ProcessResult) -> JsonObject:
-    try:
-        decoded = orjson.loads(outcome.stdout)
-    except ValueError as error:
-        raise HelmError("the output of helm is not JSON. Check that this is helm 4") from error
-    return cast("JsonObject", decoded) if isinstance(decoded, dict) else {}
-
-
-def _release_result(release: JsonObject) -> ReleaseResult:
-    info, metadata = obj(release, "info"), obj(obj(release, "chart"), "metadata")
-    return ReleaseResult(
-        revision=integer(release, "version"),
-        status=text(info, "status"),
-        manifest=text(release, "manifest"),
-        chart_name=text(metadata, "name"),
-        chart_version=text(metadata, "version"),
-        app_version=text(metadata, "appVersion"),
-        last_deployed=text(info, "last_deployed"),
-        first_deployed=text(info, "first_deployed"),
-        description=text(info, "description"),
-    )
-
-
-def _dry_run_result(outcome: ProcessResult, *, upgrade: bool) -> RenderResult:
-    release = _decode_stdout(outcome)
-    definitions: list[str] = []
-    if not upgrade:  # helm never changes those that are installed
-        for file in items(obj(release, "chart"), "files"):
-            if text(file, "name").startswith(CRDS_FOLDER):
-                definitions.append(base64.b64decode(text(file, "data")).decode("utf-8", "replace"))
-    return RenderResult(
-        manifest="".join((*(f"---\n{each.strip()}\n" for each in definitions), text(release, "manifest"))),
-        notes=text(obj(release, "info"), "notes"),
-        warnings=parse_warnings(outcome.stderr),
-    )
-
-
-def _rendered_notes(dry_run: ProcessResult) -> str:
-    # A dry run does not know this cluster's version and kinds, so it may fail when `template` does not.
-    if dry_run.exit_code != 0 or dry_run.stdout_truncated:
-        return ""
-    return text(obj(_decode_stdout(dry_run), "info"), "notes")
+def _post_rendering(request: ReleaseRequest | TemplateRequest | DryRunRequest) -> PostRendering | None:
+    return None if request.object_metadata is None else PostRendering(request.object_metadata)

@@ -16,10 +16,12 @@ from xapp_operator.errors import (
     Conflict,
     HelmError,
     HelmTimeout,
+    HookFailed,
     Invalid,
     KindNotServed,
     NamespaceTerminating,
     QuotaExceeded,
+    ReleaseRecordDamaged,
     ReleaseTooLarge,
     ValuesInvalid,
     XAppError,
@@ -44,13 +46,15 @@ _LOOKUP_FAILURE: Final = "error calling lookup: "
 _ENDLESS_INCLUDE: Final = "rendering template has a nested reference name"
 
 
-def error_from_stderr(stderr: str, *, chart: str = "", secrets: Iterable[str] = ()) -> XAppError:
+def error_from_stderr(
+    stderr: str, *, chart: str = "", secrets: Iterable[str] = (), uninstall: bool = False
+) -> XAppError:
     """Return the error that helm's standard error reports.
 
     `chart` is the name of the chart, for paths of its subcharts' values. `secrets` are texts of the values that the
-    error must not contain.
+    error must not contain. `uninstall` tells that the command was `helm uninstall`.
     """
-    raw = error_text(stderr)
+    raw = error_text(stderr, uninstall=uninstall)
     refused = schema_error(raw, chart=chart)
     if refused is not None:
         return refused
@@ -121,7 +125,7 @@ def _hook_failure(matched: re.Match[str], _: str) -> XAppError:
         return HelmTimeout(
             f"{what} did not finish within the timeout ({matched['status']}): check its pods, or raise spec.timeout"
         )
-    return HelmError(f"{what} failed ({matched['rest'].strip()}): check the logs of its pods")
+    return HookFailed(f"{what} failed ({matched['rest'].strip()}): check the logs of its pods")
 
 
 _FIX_VALUES_OR_CHART: Final = "Fix the values or the chart"
@@ -186,6 +190,14 @@ _ERROR_RULES: Final = tuple(
             _error(
                 KindNotServed,
                 "the cluster does not serve kind {kind} of {version}: install its CustomResourceDefinition",
+            ),
+        ),
+        (
+            r"release: already exists|no revision for release|no release provided",
+            _error(
+                ReleaseRecordDamaged,
+                "helm cannot read a record of this release, a Secret with a name that begins with sh.helm.release.v1: "
+                "restore it from a backup or remove it, then request a retry ({message})",
             ),
         ),
         (r"another operation \(install/upgrade/rollback\) is in progress", _error(HelmError)),

@@ -113,7 +113,7 @@ def _objects_with_documents(manifest: str) -> Iterator[tuple[JsonObject, JsonObj
             one = next(stack[-1], None)
             if one is None:
                 stack.pop()
-            elif not _is_list(one):
+            elif not is_list(one):
                 yield document, one
             else:
                 list_items = items(one, "items")
@@ -126,7 +126,8 @@ def _objects_with_documents(manifest: str) -> Iterator[tuple[JsonObject, JsonObj
                 stack.append(iter(list_items))
 
 
-def _is_list(document: JsonObject) -> bool:
+def is_list(document: JsonObject) -> bool:
+    """Return whether a document is a list of objects."""
     # To helm, every kind that ends in List and has items is a list (cli-runtime, `meta.IsListType`).
     return text(document, "kind").endswith("List") and isinstance(document.get("items"), list)
 

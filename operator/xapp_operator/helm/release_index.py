@@ -7,7 +7,6 @@ of an update does not depend on their number. Whoever watches the Secrets feeds 
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -69,23 +68,32 @@ class ReleaseIndex:
             self._revisions.pop(key, None)
 
 
-def revisions_to_prune(revisions: tuple[RevisionInfo, ...], *, keep: int) -> tuple[RevisionInfo, ...]:
+def revisions_to_prune(
+    revisions: tuple[RevisionInfo, ...], *, keep: int, rollback_target: int | None = None
+) -> tuple[RevisionInfo, ...]:
     """Return the old ones of a release's `revisions` beyond the newest `keep`, never the newest or a deployed one.
 
     Upgrades prune by themselves (`--history-max`). `install --replace` does not, so an install that keeps failing would
-    fill the namespace.
+    fill the namespace; and a rollback must not. As long as that is to be repeated, its target is kept, and failed
+    revisions go first.
     """
-    return tuple(info for info in revisions[: -max(keep, 1)] if info.status != "deployed")
+    surplus = revisions[: -max(keep, 1)]
+    if rollback_target is None:
+        return tuple(info for info in surplus if info.status != "deployed")
+    others = (info for info in revisions[:-1] if info.status != "deployed" and info.revision != rollback_target)
+    return tuple(sorted(others, key=lambda info: (info.status != "failed", info.revision)))[: len(surplus)]
 
 
-def parse_revision(secret: JsonObject) -> tuple[ReleaseKey, RevisionInfo] | None:
-    """Return the release and the revision of a Secret from its metadata, or None if it records no release."""
+def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, RevisionInfo] | None:
+    """Return the release and the revision of a Secret from its metadata, or None if it records no release.
+
+    `now` is the time in seconds since the epoch: no time of the release is later.
+    """
     metadata = obj(secret, "metadata")
     parsed = parse_release_secret_name(text(metadata, "name"))
     if parsed is None:
         return None
     name, revision = parsed
-    now = int(time.time())
     labels = obj(metadata, "labels")
     return (sys.intern(text(metadata, "namespace")), sys.intern(name)), RevisionInfo(
         revision=revision,
@@ -94,8 +102,8 @@ def parse_revision(secret: JsonObject) -> tuple[ReleaseKey, RevisionInfo] | None
         chart_digest=sys.intern(text(labels, LABEL_CHART_DIGEST)),
         values_digest=sys.intern(text(labels, LABEL_VALUES_DIGEST)),
         attempt=text(labels, LABEL_ATTEMPT),
-        created=_seconds(text(labels, "createdAt"), now=now),
-        modified=_seconds(text(labels, "modifiedAt"), now=now),
+        created=_seconds(text(labels, "createdAt"), now=int(now)),
+        modified=_seconds(text(labels, "modifiedAt"), now=int(now)),
         secret_uid=text(metadata, "uid"),
         resource_version=text(metadata, "resourceVersion"),
     )

@@ -14,21 +14,23 @@ import re
 import zlib
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
 from xapp_operator.api.names import HELM_SECRET_PREFIX
 from xapp_operator.config import MIB
-from xapp_operator.errors import HelmError
+from xapp_operator.domain.plan_input import FAILED, PENDING, SUPERSEDED
+from xapp_operator.errors import HelmError, ReleaseRecordDamaged
 from xapp_operator.helm.manifest import manifest_objects, split_documents
 
 RELEASE_BYTES_MAX: Final = 32 * MIB
 JSON_VALUES_MAX: Final = 500_000
 """56 KB in a Secret can hold ten million values, which take a gigabyte once decoded and stop all requests."""
 
-PENDING: Final = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
-FAILED: Final = "failed"
 TEST_EVENT: Final = "test"
+BEFORE_HOOK_CREATION: Final = "before-hook-creation"
+"""The policy by which helm deletes the object of a hook before it runs the hook again."""
 
 _SECRET_NAME: Final = re.compile(rf"{re.escape(HELM_SECRET_PREFIX)}(?P<name>.+)\.v(?P<revision>[1-9][0-9]*)")
 _OWN_DESCRIPTION: Final = re.compile(r"(?:Install|Upgrade) complete|Rollback to [0-9]{1,10}")
@@ -63,17 +65,32 @@ class ChartMetadata:
             return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestHook:
-    """A test of a chart (`helm.sh/hook: test`), and its last run: without one, phase and times are empty."""
+class HookPhase(StrEnum):
+    """Phases of the last run of a hook that this package looks for; there are others."""
 
-    __test__ = False  # for pytest, which collects classes by their names
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+_CURRENT_PHASES: Final = frozenset({HookPhase.RUNNING, HookPhase.FAILED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A hook of a chart, and its last run: without one, phase and times are empty.
+
+    It runs at `events`, such as `pre-install`. Without `delete_policies`, helm deletes the old object before it runs
+    the hook again.
+    """
 
     name: str
     kind: str
+    events: tuple[str, ...]
     phase: str
     started_at: str
     completed_at: str
+    delete_policies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +106,18 @@ class ReleaseRecord:
     notes: str
     first_deployed: str
     last_deployed: str
-    tests: tuple[TestHook, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+
+    @property
+    def tests(self) -> tuple[Hook, ...]:
+        return tuple(each for each in self.hooks if TEST_EVENT in each.events)
+
+    @property
+    def current_hook(self) -> Hook | None:
+        """Return the hook that a step of helm waits for, or failed at; None if there is none, and for tests."""
+        hooks = (each for each in self.hooks if TEST_EVENT not in each.events)
+        begun = [each for each in hooks if each.phase in _CURRENT_PHASES and each.started_at]
+        return max(begun, key=lambda each: datetime.fromisoformat(each.started_at), default=None)
 
 
 def public_description(description: str) -> str | None:
@@ -114,7 +142,7 @@ def decode_release(secret: JsonObject) -> ReleaseRecord:
     """Return the release that a Secret records.
 
     Raises:
-        HelmError: when it records none, or one of more than RELEASE_BYTES_MAX or JSON_VALUES_MAX.
+        ReleaseRecordDamaged: when it records none, or one of more than RELEASE_BYTES_MAX or JSON_VALUES_MAX.
     """
     payload = _decode_payload(secret)
     info, chart = obj(payload, "info"), obj(payload, "chart")
@@ -138,25 +166,27 @@ def decode_release(secret: JsonObject) -> ReleaseRecord:
         notes=text(info, "notes"),
         first_deployed=_time_text(text(info, "first_deployed")),
         last_deployed=_time_text(text(info, "last_deployed")),
-        tests=tuple(_test_hook(each) for each in items(payload, "hooks") if TEST_EVENT in _events(each)),
+        hooks=tuple(_hook(each) for each in items(payload, "hooks")),
     )
 
 
-def _events(hook: JsonObject) -> tuple[Json, ...]:
-    events = hook.get("events")
-    return tuple(events) if isinstance(events, list) else ()
+def _texts(hook: JsonObject, key: str) -> tuple[str, ...]:
+    found = hook.get(key)
+    return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
 
 
-def _test_hook(hook: JsonObject) -> TestHook:
+def _hook(hook: JsonObject) -> Hook:
     last_run = obj(hook, "last_run")
     if not text(last_run, "phase"):
         last_run = {}  # Helm 3 writes the zero time of Go before the first run
-    return TestHook(
+    return Hook(
         name=text(hook, "name"),
         kind=text(hook, "kind"),
+        events=_texts(hook, "events"),
         phase=text(last_run, "phase"),
         started_at=_time_text(text(last_run, "started_at")),
         completed_at=_time_text(text(last_run, "completed_at")),
+        delete_policies=_texts(hook, "delete_policies"),
     )
 
 
@@ -188,6 +218,19 @@ def unlock_release(secret: JsonObject) -> JsonObject:
     return _with_payload(secret, payload, status=FAILED)
 
 
+def supersede_release(secret: JsonObject) -> JsonObject:
+    """Return the Secret that replaces one whose release is called deployed, although a newer revision is.
+
+    Of a record that cannot be decoded only the label changes: helm does not see it.
+    """
+    try:
+        payload = _decode_payload(secret)
+    except ReleaseRecordDamaged:
+        return _with_status_label(secret, SUPERSEDED)
+    payload["info"] = {**obj(payload, "info"), "status": SUPERSEDED}
+    return _with_payload(secret, payload, status=SUPERSEDED)
+
+
 def remove_unserved_kinds(secret: JsonObject, *, served: frozenset[tuple[str, str]]) -> JsonObject | None:
     """Return the Secret without the objects whose (apiVersion, kind) is not `served`, or None if all are served.
 
@@ -211,26 +254,33 @@ def remove_unserved_kinds(secret: JsonObject, *, served: frozenset[tuple[str, st
 
 
 def _with_payload(secret: JsonObject, payload: JsonObject, *, status: str) -> JsonObject:
+    data = {**obj(secret, "data"), "release": _encode_payload(payload)}
+    return {**_with_status_label(secret, status), "data": data}
+
+
+def _with_status_label(secret: JsonObject, status: str) -> JsonObject:
     metadata = {key: value for key, value in obj(secret, "metadata").items() if key != "managedFields"}
     metadata["labels"] = {**obj(metadata, "labels"), "status": status}
-    return {**secret, "metadata": metadata, "data": {**obj(secret, "data"), "release": _encode_payload(payload)}}
+    return {**secret, "metadata": metadata}
 
 
 def _decode_payload(secret: JsonObject) -> JsonObject:
     recorded = text(obj(secret, "data"), "release")
     if not recorded:
-        raise HelmError("this Secret is not a Helm release record")
+        raise ReleaseRecordDamaged("this Secret is not a Helm release record")
     try:
         packed = base64.b64decode(base64.b64decode(recorded, validate=True), validate=True)
         # Not orjson: it reads integers beyond 64 bits as floats, and the payload may be written back.
         data = _gunzip(packed) if packed.startswith(_GZIP_MAGIC) else packed
         if not _is_within_value_limit(data):
-            raise HelmError(f"this release record has more than {JSON_VALUES_MAX:,} values, so it is not read")
+            raise ReleaseRecordDamaged(
+                f"this release record has more than {JSON_VALUES_MAX:,} values, so it is not read"
+            )
         payload: Json = json.loads(data)
     except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
-        raise HelmError("this release record is damaged: remove it, or restore it from a backup") from error
+        raise ReleaseRecordDamaged("this release record is damaged: remove it, or restore it from a backup") from error
     if not isinstance(payload, dict):
-        raise HelmError("this release record is damaged: it is not an object")
+        raise ReleaseRecordDamaged("this release record is damaged: it is not an object")
     return payload
 
 
@@ -238,7 +288,9 @@ def _gunzip(packed: bytes) -> bytes:
     unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
     data = unpacker.decompress(packed, RELEASE_BYTES_MAX)
     if unpacker.unconsumed_tail:
-        raise HelmError(f"this release record is larger than {RELEASE_BYTES_MAX // MIB} MiB unpacked: it is not read")
+        raise ReleaseRecordDamaged(
+            f"this release record is larger than {RELEASE_BYTES_MAX // MIB} MiB unpacked: it is not read"
+        )
     if not unpacker.eof:
         raise ValueError("the gzip stream ends early")
     return data

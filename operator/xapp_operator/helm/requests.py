@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.helm.manifest_labels import ObjectMetadata
 from xapp_operator.kube.credentials import ConnectionInfo
 
 DEFAULT_TIMEOUT_SECONDS: Final = 300.0
@@ -37,12 +38,14 @@ class ReleaseRequest(ReleaseOperation):
     `labels` go onto the release Secret and last through upgrades. `replace` and `take_ownership` are `--replace` and
     `--take-ownership`. `skip_schema` is for charts whose schema refers to other documents, which helm would fetch.
     `history_max` applies to upgrades only: Helm has no such limit for an install. `values` is the values file, as
-    `dump_values` returns it, and `secrets` are the texts in it that errors must not contain.
+    `dump_values` returns it, and `secrets` are the texts in it that errors must not contain. Every object of the
+    release gets `object_metadata`, except hooks.
     """
 
     chart: Path
     values: bytes = field(repr=False)
     labels: Mapping[str, str] = field(default_factory=dict)
+    object_metadata: ObjectMetadata | None = None
     replace: bool = False
     take_ownership: bool = False
     skip_schema: bool = False
@@ -78,7 +81,7 @@ class TemplateRequest:
 
     `kube_version` (`v1.36.3`) and `api_versions` (`apps/v1`, `apps/v1/Deployment`) describe the cluster to render for.
     `notes` renders NOTES.txt too, which takes a second helm process. `timeout` is in seconds. `chart_name` lets
-    errors of subcharts name the right path of the values.
+    errors of subcharts name the right path of the values. `object_metadata` is that of a ReleaseRequest.
     """
 
     name: str
@@ -92,6 +95,7 @@ class TemplateRequest:
     notes: bool = False
     timeout: float = TEMPLATE_TIMEOUT_SECONDS
     chart_name: str = ""
+    object_metadata: ObjectMetadata | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +116,7 @@ class DryRunRequest:
     skip_schema: bool = False
     timeout: float = TEMPLATE_TIMEOUT_SECONDS
     chart_name: str = ""
+    object_metadata: ObjectMetadata | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +145,10 @@ class VerifiedArchive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseResult:
-    """A release after an operation. Times are RFC 3339; `first_deployed` is empty if helm omits it."""
+    """A release after an operation. Times are RFC 3339; `first_deployed` is empty if helm omits it.
+
+    `labelled` means that every object was applied with the metadata that the request asked for.
+    """
 
     revision: int
     status: str
@@ -151,6 +159,7 @@ class ReleaseResult:
     last_deployed: str
     first_deployed: str = ""
     description: str = ""
+    labelled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

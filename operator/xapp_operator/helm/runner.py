@@ -13,19 +13,20 @@ import shutil
 import signal
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult, run_process
+from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult, ProcessStarter, run_process
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import CANNOT_RESTRICT
 from xapp_operator.config import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
 from xapp_operator.helm import user_kubeconfig
-from xapp_operator.helm.arguments import environment
+from xapp_operator.helm.arguments import POST_RENDERER_FLAG, environment
 from xapp_operator.helm.error_rules import error_from_stderr
 from xapp_operator.helm.limits import HelmLimits
+from xapp_operator.helm.post_rendering import PostRendering, is_post_rendering_failed, write_plugin
 from xapp_operator.helm.slots import HelmSlot, HelmSlots
 from xapp_operator.helm.workspace import Workspace
 from xapp_operator.kube.credentials import ConnectionInfo
@@ -51,7 +52,8 @@ class HelmCall:
     other file of this process. `files` are written to the folder of the call, which is helm's working directory.
 
     A call with a `connection` acts as its user and has no other credential. It can connect to the API server only. It
-    changes nothing there, so nothing has to be cleaned up after it.
+    changes nothing there, so nothing has to be cleaned up after it. With `post_rendering`, the arguments have
+    `--post-renderer`.
     """
 
     arguments: tuple[str, ...]
@@ -66,6 +68,7 @@ class HelmCall:
     cpu_seconds: int = CPU_SECONDS
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     connection: ConnectionInfo | None = field(default=None, repr=False)
+    post_rendering: PostRendering | None = None
 
     @property
     def command(self) -> str:
@@ -90,6 +93,7 @@ class HelmRunner:
         sandbox: Sandbox,
         kubeconfig: str | None,
         server: str | None,
+        start: ProcessStarter = run_process,
     ) -> None:
         if not sandbox.available:
             if settings.require_sandbox:
@@ -102,11 +106,14 @@ class HelmRunner:
             )
         self._program = str(program)
         self._limits = limits
+        self._start = start
         self._grace = settings.helm_term_seconds
         self._slots = HelmSlots(limits)
         self._workspace = workspace
         self._sandbox = sandbox
         self._kubeconfig = _resolve_kubeconfig(kubeconfig, server, workspace.folder)
+        self._plugins = workspace.folder / "plugins"
+        self._can_post_render = write_plugin(self._plugins)
 
     def slot(self, namespace: str, *, urgent: bool) -> AbstractAsyncContextManager[HelmSlot]:
         """Wait for the place of one call; see `HelmSlots.slot`."""
@@ -116,11 +123,24 @@ class HelmRunner:
         """Run helm and return its result, also when it failed.
 
         It runs in the place `slot`, which is returned when helm has ended. Without one, the call waits for a place.
+        Without a post-renderer, or if helm cannot pass it the manifest, helm applies the manifest as it is.
 
         Raises:
             HelmError: if the call needs a cluster and none is configured, if helm needed too much memory to wait, or if
                 it was ended because another namespace needed its place.
         """
+        without = tuple(each for each in call.arguments if each != POST_RENDERER_FLAG)
+        plain_call = replace(call, arguments=without, post_rendering=None)
+        if call.post_rendering is None or not self._can_post_render:
+            return await self._run_once(plain_call, slot)
+        outcome = await self._run_once(call, slot)
+        if outcome.exit_code <= 0 or not is_post_rendering_failed(outcome.stderr):
+            return outcome
+        logger.info("helm did not post-render the manifest", command=call.command, subject=call.subject)
+        call.post_rendering.complete = False
+        return await self._run_once(plain_call, None)
+
+    async def _run_once(self, call: HelmCall, slot: HelmSlot | None) -> ProcessResult:
         if call.uses_own_identity and self._kubeconfig is None:
             raise HelmError(
                 "no cluster is configured: set KUBECONFIG, or run in a pod with a service account", permanent=True
@@ -131,7 +151,9 @@ class HelmRunner:
             stack.push_async_callback(slot.close)
             with self._workspace.call_folder() as folder:
                 await asyncio.to_thread(_write_files, folder, call)
-                outcome = await run_process(
+                if call.post_rendering is not None:
+                    await stack.enter_async_context(call.post_rendering.answering(folder))
+                outcome = await self._start(
                     self._command(call, folder),
                     limits=self._process_limits(call),
                     on_start=slot.watch if call.uses_own_identity else None,  # a rendering ends by itself
@@ -177,7 +199,9 @@ class HelmRunner:
             )
         if outcome.exit_code == CANNOT_RESTRICT and not call.uses_own_identity:
             raise HelmError(f"helm was not started: {outcome.stderr.strip()}")
-        raise error_from_stderr(outcome.stderr, chart=call.chart_name, secrets=call.secrets)
+        raise error_from_stderr(
+            outcome.stderr, chart=call.chart_name, secrets=call.secrets, uninstall=call.command == "uninstall"
+        )
 
     def _command(self, call: HelmCall, folder: Path) -> Command:
         kubeconfig = str(folder / ("none" if call.connection is None else user_kubeconfig.FILE_NAME))
@@ -192,13 +216,15 @@ class HelmRunner:
                 discovery_cache=discovery,
                 kubeconfig=kubeconfig,
                 memory_bytes=self._limits.memory_bytes,
+                plugins=None if call.post_rendering is None else self._plugins,
             ),
             working_folder=folder,
             stdin=call.values,
         )
         if call.uses_own_identity:
             return command
-        readable = () if call.chart is None else (call.chart.absolute(),)
+        chart = () if call.chart is None else (call.chart.absolute(),)
+        readable = (*chart, *(() if call.post_rendering is None else (self._plugins,)))
         if call.connection is None:
             return self._sandbox.restrict(command, readable=readable)
         discovery.mkdir(exist_ok=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import takewhile
 from typing import Final
 
@@ -24,7 +25,10 @@ _GROUP_MESSAGES: Final = frozenset({"validation failed", "'allOf' failed"})
 _ALTERNATIVE_MESSAGES: Final = ("'anyOf' failed", "'oneOf' failed, none matched")
 _LEADING_VALUE: Final = re.compile(r"^(?:'(?:[^'\\]|\\.)*'|\S+) (?=does not match pattern |is not valid )")
 _FORMAT_CAUSE: Final = re.compile(r"^(is not valid [^:]+): .*$", re.DOTALL)
-_BOUND_MESSAGE: Final = re.compile(r"^(\w+): got [^,]+, want (.+)$")
+_BOUND_MESSAGE: Final = re.compile(r"^(\w+): got .+?, want (.+)$")
+_GO_NUMBER: Final = re.compile(r"^(-?[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]+)?)(?:\u00d710(⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}))?$")
+_SUPERSCRIPTS: Final = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+_PLAIN_EXPONENT_MAX: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,18 @@ def _field_errors_of(entry: _Violation, prefix: str) -> Iterator[FieldError]:
 
 def _without_value(text: str) -> str:
     text = _FORMAT_CAUSE.sub(r"\1", _LEADING_VALUE.sub("", text))
-    return _BOUND_MESSAGE.sub(r"\1: want \2", text)
+    return _BOUND_MESSAGE.sub(lambda found: f"{found[1]}: want {_plain_number(found[2])}", text)
+
+
+def _plain_number(text: str) -> str:
+    """Return a bound as a schema has it: helm prints 1000 as `1,000`, and millions as a power of ten."""
+    found = _GO_NUMBER.match(text)
+    if found is None:
+        return text
+    exponent = int((found[2] or "0").translate(_SUPERSCRIPTS))
+    if abs(exponent) > _PLAIN_EXPONENT_MAX:
+        return text
+    return f"{Decimal(found[1].replace(',', '')).scaleb(exponent):f}"
 
 
 def _field_path(prefix: str, pointer: str) -> str:

@@ -41,12 +41,13 @@ _INVALID_VALUE: Final = re.compile(
 """A value that has no end goes on to the end of the text."""
 
 
-def error_text(stderr: str) -> str:
+def error_text(stderr: str, *, uninstall: bool = False) -> str:
     """Return helm's error without its prefix and its log lines, or all other lines if there is no `Error:`.
 
-    The error of an uninstall names no cause, so this is the cause that `--debug` prints.
+    The error of an uninstall names no cause, so this is the cause that `--debug` prints. It is not looked for in other
+    output, where the log of a hook (`helm.sh/hook-output-log-policy`) could contain it.
     """
-    if cause := _DELETE_ERROR.search(stderr):
+    if uninstall and (cause := _DELETE_ERROR.search(stderr)):
         return unescape_go_string(cause.group(1)).strip()
     starts = list(_ERROR.finditer(stderr))
     body = stderr[starts[-1].end() :] if starts else stderr

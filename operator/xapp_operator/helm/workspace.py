@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from xapp_operator.errors import HelmError
+from xapp_operator.helm.watchdog_process import processes_in, signal_process_in
 
 PRIVATE_MODE: Final = 0o700
 POLL_SECONDS: Final = 0.05
@@ -125,7 +126,7 @@ async def _terminate_processes_in(folder: Path, *, grace: float) -> int:
 
 async def _wait_until_gone(folder: Path, *, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
-    while _processes_in(folder):
+    while processes_in(folder):
         if time.monotonic() >= deadline:
             return False
         await asyncio.sleep(POLL_SECONDS)
@@ -133,27 +134,4 @@ async def _wait_until_gone(folder: Path, *, seconds: float) -> bool:
 
 
 def _signal_all_in(folder: Path, number: signal.Signals) -> int:
-    signalled = 0
-    for pid in _processes_in(folder):
-        with contextlib.suppress(ProcessLookupError):
-            # From here on the descriptor pins the process, so the second check rules out a reused process id.
-            process = os.pidfd_open(pid)
-            try:
-                if _has_working_directory_in(folder, pid):
-                    signal.pidfd_send_signal(process, number)
-                    signalled += 1
-            finally:
-                os.close(process)
-    return signalled
-
-
-def _processes_in(folder: Path) -> list[int]:
-    numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
-    return [pid for pid in numbers if _has_working_directory_in(folder, pid)]
-
-
-def _has_working_directory_in(folder: Path, pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/cwd").readlink().is_relative_to(folder.resolve())
-    except OSError:
-        return False
+    return sum(signal_process_in(folder, pid, number) for pid in processes_in(folder))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Final, Self, Unpack, cast
+from typing import Final, Literal, Self, Unpack, cast
 
 from xapp_operator.api.json import Json, JsonObject, encode_json, obj, text
 from xapp_operator.common.off_loop import run_sized
@@ -19,6 +19,7 @@ from xapp_operator.kube.credentials import ClusterCredentials, ConnectionInfo
 from xapp_operator.kube.discovery import Discovery
 from xapp_operator.kube.proxy.service_proxy import ServiceProxy
 from xapp_operator.kube.request_encoding import (
+    APPLY_HEADERS,
     JSON_HEADERS,
     MERGE_PATCH_HEADERS,
     METADATA_HEADERS,
@@ -26,6 +27,8 @@ from xapp_operator.kube.request_encoding import (
     ListOptions,
     ListResult,
     PodLogOptions,
+    access_review,
+    apply_params,
     decode_list,
     decode_object,
     drop_none,
@@ -209,6 +212,30 @@ class KubeClient:
         params = write_params(dry_run=False)
         return await self._request_object("PATCH", path, params=params, headers=MERGE_PATCH_HEADERS, body=body)
 
+    async def apply(
+        self,
+        resource: Resource,
+        name: str,
+        body: JsonObject,
+        *,
+        namespace: str | None = None,
+        field_manager: str,
+        dry_run: bool = False,
+    ) -> JsonObject:
+        """Apply `body` server-side as `field_manager`, which takes over its fields; return the object as stored.
+
+        Raises:
+            Conflict: when `body` has a resourceVersion and the object has a newer one.
+        """
+        path, params = resource.path(namespace=namespace, name=name), apply_params(field_manager, dry_run=dry_run)
+        return await self._request_object("PATCH", path, params=params, headers=APPLY_HEADERS, body=body)
+
+    async def preview_apply(
+        self, resource: Resource, name: str, body: JsonObject, *, namespace: str | None = None, field_manager: str
+    ) -> JsonObject:
+        """Return what `apply` would store; nothing is stored."""
+        return await self.apply(resource, name, body, namespace=namespace, field_manager=field_manager, dry_run=True)
+
     async def delete(
         self,
         resource: Resource,
@@ -217,6 +244,7 @@ class KubeClient:
         namespace: str | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
+        propagation: Literal["Background"] | None = None,
         dry_run: bool = False,
     ) -> JsonObject:
         """Delete an object and return the server's response: a Status, or the object while finalizers hold it.
@@ -224,6 +252,7 @@ class KubeClient:
         Args:
             uid: delete only the object with this UID, not a later one with the same name.
             resource_version: delete only if the object has not changed since.
+            propagation: Background deletes its dependents afterwards. By default, the kind decides: Jobs keep theirs.
             dry_run: only check whether it could be deleted.
 
         Raises:
@@ -234,6 +263,8 @@ class KubeClient:
         options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if preconditions := drop_none(uid=uid, resourceVersion=resource_version):
             options["preconditions"] = cast("JsonObject", preconditions)
+        if propagation is not None:
+            options["propagationPolicy"] = propagation
         if dry_run:
             options["dryRun"] = ["All"]
         return await self._request_object("DELETE", path, headers=JSON_HEADERS, body=options)
@@ -344,19 +375,7 @@ class KubeClient:
             subresource: such as `log`.
             name: the only object; None means all objects.
         """
-        attributes = drop_none(
-            group=resource.group,
-            resource=resource.plural,
-            verb=verb,
-            namespace=namespace,
-            subresource=subresource,
-            name=name,
-        )
-        review: JsonObject = {
-            "apiVersion": SELF_SUBJECT_ACCESS_REVIEWS.api_version,
-            "kind": SELF_SUBJECT_ACCESS_REVIEWS.kind,
-            "spec": {"resourceAttributes": cast("JsonObject", attributes)},
-        }
+        review = access_review(resource, verb, namespace=namespace, subresource=subresource, name=name)
         reviewed = await self.create(SELF_SUBJECT_ACCESS_REVIEWS, review)
         return obj(reviewed, "status").get("allowed") is True
 

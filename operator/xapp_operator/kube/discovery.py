@@ -30,6 +30,7 @@ FetchDocument: TypeAlias = Callable[[str, str], Awaitable[JsonObject]]
 class _ServedResources:
     resources: dict[tuple[str, str], Resource]
     cluster_scoped: tuple[Resource, ...]
+    namespaced: tuple[Resource, ...]
     read_at: float
 
 
@@ -66,6 +67,10 @@ class Discovery:
         """Return the cluster-scoped kinds outside the core group that can be listed and deleted."""
         return (await self._read_discovery(max_age=RESOURCES_MAX_AGE_SECONDS)).cluster_scoped
 
+    async def namespaced_resources(self) -> tuple[Resource, ...]:
+        """Return the namespaced kinds that can be listed and deleted, each in its preferred version."""
+        return (await self._read_discovery(max_age=RESOURCES_MAX_AGE_SECONDS)).namespaced
+
     async def api_versions(self) -> tuple[str, ...]:
         """Return the values for `helm template --api-versions`, sorted: `v1`, `v1/Pod`, `apps/v1` and so on."""
         served = await self._read_discovery(max_age=API_VERSIONS_MAX_AGE_SECONDS)
@@ -78,12 +83,12 @@ class Discovery:
                 read_at = time.monotonic()
                 core, groups = await asyncio.gather(self._fetch("/api", ACCEPT), self._fetch("/apis", ACCEPT))
                 found = (*_parse_resources(core), *_parse_resources(groups))
+                removable = [each for one in (core, groups) for each in _parse_resources(one, verbs=_LIST_AND_DELETE)]
                 self._served = _ServedResources(
                     {(resource.api_version, resource.kind): resource for resource in reversed(found)},
-                    cluster_scoped=tuple(
-                        resource
-                        for resource in _parse_resources(groups, verbs=_LIST_AND_DELETE)
-                        if not resource.namespaced
+                    cluster_scoped=tuple(each for each in removable if each.group and not each.namespaced),
+                    namespaced=tuple(
+                        {(each.group, each.plural): each for each in reversed(removable) if each.namespaced}.values()
                     ),
                     read_at=read_at,
                 )

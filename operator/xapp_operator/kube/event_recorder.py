@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
-from cachetools import TTLCache
+from cachetools import LRUCache
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
@@ -24,7 +24,6 @@ from xapp_operator.kube.resources import EVENTS
 from xapp_operator.telemetry.logs import get_logger
 
 MESSAGE_MAX_CHARACTERS: Final = 1024
-AGGREGATION_SECONDS: Final = 300.0
 POSTED_EVENTS_MAX: Final = 4096
 OBJECT_NAME_MAX_CHARACTERS: Final = 200
 QUEUED_EVENTS_MAX: Final = 1000
@@ -62,7 +61,7 @@ class _QueuedEvent:
 
 
 class EventRecorder:
-    """Posts events; when an event recurs within five minutes, its count increases instead.
+    """Posts events; when an event recurs, its count increases instead, as long as the API server keeps it.
 
     `async with` runs it, and posts the remaining events at the end.
     """
@@ -71,7 +70,7 @@ class EventRecorder:
         self._client = client
         self._instance = socket.gethostname()
         self._queue: asyncio.Queue[_QueuedEvent] = asyncio.Queue(QUEUED_EVENTS_MAX)
-        self._posted: TTLCache[_EventKey, _PostedEvent] = TTLCache(POSTED_EVENTS_MAX, ttl=AGGREGATION_SECONDS)
+        self._posted: LRUCache[_EventKey, _PostedEvent] = LRUCache(POSTED_EVENTS_MAX)
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:

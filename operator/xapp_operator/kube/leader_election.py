@@ -41,7 +41,7 @@ _log = get_logger(__name__)
 
 
 class _LeaseLostError(Exception):
-    """The Lease has another holder or was deleted."""
+    """The Lease has another holder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +64,27 @@ class LeaderElector:
         name: str,
         lease_seconds: float,
         on_lost: Callable[[], None],
+        on_renewed: Callable[[float], None] = lambda _: None,
         identity: str | None = None,
     ) -> None:
         """Prepare a candidate for the Lease `name` in `namespace`, which must exist.
 
-        A leader that has not renewed for `lease_seconds` may be replaced. `on_lost` is called once in the event loop,
-        when this candidate loses the lead without releasing it.
+        A leader that has not renewed for `lease_seconds` may be replaced. `on_renewed` is called after each renewal,
+        with the end of the lead in seconds of the monotonic clock. `on_lost` is called once in the event loop, when
+        this candidate loses the lead without releasing it.
         """
         self._client = client
         self._namespace = namespace
         self._name = name
         self._lease_seconds = lease_seconds
         self._on_lost = on_lost
+        self._on_renewed = on_renewed
         self.identity = identity or process_identity()
         self._lease: JsonObject | None = None
         self._deadline = -math.inf
         self._renew_task: asyncio.Task[None] | None = None
         self._observed_holder: _ObservedHolder | None = None
+        self._missing_since: float | None = None
 
     async def __aenter__(self) -> Self:
         await self.acquire()
@@ -155,7 +159,8 @@ class LeaderElector:
         try:
             lease = await self._client.get(LEASES, self._name, namespace=self._namespace)
         except NotFound:
-            return await self._create_lease()
+            return await self._create_lease() if self._may_create() else None
+        self._missing_since = None
         if not self._is_available(lease):
             return None
         spec = obj(lease, "spec")
@@ -179,6 +184,14 @@ class LeaderElector:
                 "exist; create it, or set XAPP_LEADER_ELECTION_NAMESPACE to another one",
                 permanent=True,
             ) from error
+
+    def _may_create(self) -> bool:
+        """Return whether the holder of a Lease that was deleted has had the time to notice that, and to stop."""
+        if self._observed_holder is None or is_dead(self._observed_holder.holder):
+            return True
+        if self._missing_since is None:
+            self._missing_since = time.monotonic()
+        return time.monotonic() - self._missing_since > self._lease_seconds
 
     def _is_available(self, lease: JsonObject) -> bool:
         spec = obj(lease, "spec")
@@ -212,20 +225,25 @@ class LeaderElector:
         self._on_lost()
 
     async def _renew(self) -> JsonObject:
-        lease = self._lease or await self._read_own_lease()
         try:
-            return await self._write_renewal(lease)
-        except Conflict:
-            # Somebody edited the Lease, or a response was lost: we still hold it while we are the holder.
-            return await self._write_renewal(await self._read_own_lease())
-        except NotFound as error:
+            try:
+                return await self._write_renewal(self._lease or await self._read_own_lease())
+            except Conflict:
+                # Somebody edited the Lease, or a response was lost: we still hold it while we are the holder.
+                return await self._write_renewal(await self._read_own_lease())
+        except NotFound:
+            # Somebody deleted it. Other candidates wait for a lease duration, so this leader need not stop.
+            _log.warning("the Lease was deleted and is created again", lease=self._name)
+            return await self._recreate()
+
+    async def _recreate(self) -> JsonObject:
+        try:
+            return await self._create_lease()
+        except AlreadyExists as error:
             raise _LeaseLostError from error
 
     async def _read_own_lease(self) -> JsonObject:
-        try:
-            lease = await self._client.get(LEASES, self._name, namespace=self._namespace)
-        except NotFound as error:
-            raise _LeaseLostError from error
+        lease = await self._client.get(LEASES, self._name, namespace=self._namespace)
         if text(obj(lease, "spec"), "holderIdentity") != self.identity:
             raise _LeaseLostError
         return lease
@@ -243,6 +261,7 @@ class LeaderElector:
     def _record_renewal(self, lease: JsonObject, *, started: float) -> None:
         self._lease = lease
         self._deadline = started + self._lease_seconds * LOST_FRACTION
+        self._on_renewed(self._deadline)
 
 
 def _micro_time_now() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Protocol, Unpack
 
 from xapp_operator.api.json import JsonObject, obj
@@ -23,6 +24,11 @@ class KubeReader(Protocol):
     def list_pages(self, resource: Resource, **options: Unpack[ListOptions]) -> AsyncGenerator[ListResult]:
         """Yield the pages of a list."""
 
+    async def preview_apply(
+        self, resource: Resource, name: str, body: JsonObject, *, namespace: str | None = None, field_manager: str
+    ) -> JsonObject:
+        """Return what a server-side apply would store. The API server asks for the right to patch."""
+
     async def server_version(self) -> str:
         """Return the version of the API server."""
 
@@ -38,3 +44,26 @@ async def is_namespace_terminating(kube: KubeReader, name: str) -> bool:
     except NotFound:
         return True
     return "deletionTimestamp" in obj(namespace, "metadata")
+
+
+async def first_page(
+    kube: KubeReader,
+    resource: Resource,
+    namespace: str,
+    *,
+    limit: int,
+    label_selector: str | None = None,
+    field_selector: str | None = None,
+) -> list[JsonObject]:
+    """Return at most `limit` objects of a namespace; what is beyond them is not read.
+
+    Raises:
+        KubeError: when they cannot be listed.
+    """
+    pages = kube.list_pages(
+        resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector, limit=limit
+    )
+    async with aclosing(pages):
+        async for page in pages:
+            return page.items
+    return []

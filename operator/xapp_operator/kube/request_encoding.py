@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias, TypedDict
+from typing import Final, TypeAlias, TypedDict, cast
 
 import orjson
 
@@ -11,11 +11,12 @@ from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
 from xapp_operator.domain import bounded_json
 from xapp_operator.errors import ApiUnavailable
-from xapp_operator.kube.resources import Resource
+from xapp_operator.kube.resources import SELF_SUBJECT_ACCESS_REVIEWS, Resource
 
 Headers: TypeAlias = dict[str, str]
 
 JSON_HEADERS: Final[Headers] = {"Content-Type": "application/json"}
+APPLY_HEADERS: Final[Headers] = {"Content-Type": "application/apply-patch+yaml"}
 MERGE_PATCH_HEADERS: Final[Headers] = {"Content-Type": "application/merge-patch+json"}
 METADATA_HEADERS: Final[Headers] = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
 METADATA_LIST_HEADERS: Final[Headers] = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
@@ -75,6 +76,31 @@ def write_params(*, dry_run: bool) -> dict[str, str]:
     """Return the query of a write: our field manager, and strict field validation."""
     params = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
     return params | {"dryRun": "All"} if dry_run else params
+
+
+def apply_params(field_manager: str, *, dry_run: bool) -> dict[str, str]:
+    """Return the query of a server-side apply that takes over the fields of other managers."""
+    params = {"fieldManager": field_manager, "force": "true", "fieldValidation": "Ignore"}
+    return params | {"dryRun": "All"} if dry_run else params
+
+
+def access_review(
+    resource: Resource, verb: str, *, namespace: str | None, subresource: str | None, name: str | None
+) -> JsonObject:
+    """Return the SelfSubjectAccessReview that asks whether one may `verb`."""
+    attributes = drop_none(
+        group=resource.group,
+        resource=resource.plural,
+        verb=verb,
+        namespace=namespace,
+        subresource=subresource,
+        name=name,
+    )
+    return {
+        "apiVersion": SELF_SUBJECT_ACCESS_REVIEWS.api_version,
+        "kind": SELF_SUBJECT_ACCESS_REVIEWS.kind,
+        "spec": {"resourceAttributes": cast("JsonObject", attributes)},
+    }
 
 
 def target_namespace(resource: Resource, body: JsonObject, namespace: str | None) -> str | None:

@@ -16,8 +16,9 @@ import uvloop
 from xapp_operator.config import Settings
 from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.handlers.kopf_operator import run_operator
+from xapp_operator.helm.watchdog import HelmWatchdog
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.leader_election import LeaderElector
+from xapp_operator.kube.leader_election import LOST_FRACTION, LeaderElector
 from xapp_operator.kube.resources import CHART_REPOSITORIES, XAPPS
 from xapp_operator.manager.probe_server import ProbeServer
 from xapp_operator.reconcile.runtime import OperatorRuntime
@@ -29,6 +30,8 @@ LEASE_NAME: Final = "xapp-operator"
 EXIT_LEADERSHIP_LOST: Final = 3
 """Exit code after the Lease was lost: start again and wait for it."""
 CRD_POLL_SECONDS: Final = 2.0
+HELM_END_FRACTION: Final = (1 - LOST_FRACTION) / 2
+"""Fraction of the lease that helm has to end after the lead was lost; in the rest, SIGKILL takes effect."""
 
 _log = get_logger(__name__)
 
@@ -60,6 +63,9 @@ async def _run(settings: Settings) -> int:
         kube = await stack.enter_async_context(await KubeClient.connect(settings))
         probe = await stack.enter_async_context(ProbeServer(settings, METRICS))
         await stack.enter_async_context(MetricsServer(settings))
+        watchdog = HelmWatchdog(
+            grace_seconds=min(settings.helm_term_seconds, settings.lease_seconds * HELM_END_FRACTION)
+        )
         if settings.leader_election:
             elector = LeaderElector(
                 kube,
@@ -67,12 +73,14 @@ async def _run(settings: Settings) -> int:
                 name=LEASE_NAME,
                 lease_seconds=settings.lease_seconds,
                 on_lost=on_lost,
+                on_renewed=watchdog.extend,
             )
             if not await _run_unless_stopped(stop, stack.enter_async_context(elector)):
                 return 0
         if not await _run_unless_stopped(stop, _wait_for_crds(kube, settings)):
             return 0
-        runtime = OperatorRuntime(kube, settings, METRICS)
+        runtime = OperatorRuntime(kube, settings, METRICS, start_helm=watchdog.run_process)
+        await stack.enter_async_context(watchdog.watching(runtime.helm_folder))
         if not await _run_unless_stopped(stop, stack.enter_async_context(runtime)):
             return 0
         probe.set_leading(runtime)

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from sys import intern
 from typing import Final, TypeAlias
+
+import orjson
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, pack_json, text
 from xapp_operator.api.models import ServiceStatus
 from xapp_operator.api.names import HELM_RELEASE_NAMESPACE, LABEL_XAPP
+from xapp_operator.domain.managed_fields import has_other_managers, pack_helm_fields
 from xapp_operator.domain.resource_health import ResourceHealth, assess
+from xapp_operator.domain.revisions import newest_revision
 from xapp_operator.kube import resources
 from xapp_operator.kube.resources import Resource
 from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, ObjectLabels, has_controller, read_labels
@@ -39,7 +44,20 @@ WATCHED_RESOURCES: Final = (
 METADATA_ONLY: Final = frozenset({resources.CONFIGMAPS})
 """Kinds that are healthy when they exist; their data is never downloaded."""
 
+_CHANGING_METADATA: Final = frozenset({"managedFields", "resourceVersion"})
+
 WORKLOAD_KINDS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod"})
+REVISION_KINDS: Final = frozenset({"Deployment", "StatefulSet"})
+"""Workloads whose status names their newest revision."""
+
+_BUILT_IN_GROUPS: Final = frozenset(
+    f"{name}.k8s.io"
+    for name in (
+        *("admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization"),
+        *("certificates", "coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver"),
+        *("networking", "node", "rbac.authorization", "resource", "scheduling", "storage", "storagemigration"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +104,10 @@ class LiveObject:
     service: LiveService | None = None
     ingress: LiveIngress | None = None
     selector: str | None = None  # of the pods of a workload
+    revision: str = ""  # the newest one of a workload, if it tells
     deleting: bool = False  # it is being deleted
+    helm_fields: bytes = b""  # the fields that Helm manages, packed; of the operator's monitor only
+    content: int = 0  # a hash of everything but the status, if others than Helm and the operator manage fields
     created_at: str = ""
     changed_at: str = field(default="", compare=False)
 
@@ -103,9 +124,32 @@ def xapp_live_object(body: JsonObject, *, kind: str) -> LiveObject | None:
     namespace = text(obj(metadata, "annotations"), HELM_RELEASE_NAMESPACE) or text(metadata, "namespace")
     if not name or not namespace:
         return None
-    return to_live_object(
-        body, kind=kind, owner=(intern(namespace), intern(name)), labels=read_labels(metadata, (OPERATOR_LABEL_SET,))
+    return owned_live_object(body, kind=kind, owner=(intern(namespace), intern(name)))
+
+
+def owned_live_object(body: JsonObject, *, kind: str, owner: OwnerKey) -> LiveObject:
+    """Return an object of an XApp, with what tells whether somebody changed it since Helm applied it."""
+    metadata = obj(body, "metadata")
+    helm_fields = pack_helm_fields(metadata)
+    return replace(
+        to_live_object(body, kind=kind, owner=owner, labels=read_labels(metadata, (OPERATOR_LABEL_SET,))),
+        helm_fields=_shared(helm_fields),
+        content=_hash_content(body) if not helm_fields or has_other_managers(metadata) else 0,
     )
+
+
+@lru_cache(maxsize=4096)
+def _shared(packed: bytes) -> bytes:
+    """Return one object for all equal ones: the same objects of many releases have the same fields."""
+    return packed
+
+
+def _hash_content(body: JsonObject) -> int:
+    metadata = {key: value for key, value in obj(body, "metadata").items() if key not in _CHANGING_METADATA}
+    rest = {key: value for key, value in body.items() if key not in ("metadata", "status")}
+    if not rest.keys() - {"apiVersion", "kind"} and "generation" not in metadata:  # read as metadata only
+        rest["resourceVersion"] = obj(body, "metadata").get("resourceVersion")
+    return hash(orjson.dumps([metadata, rest], option=orjson.OPT_SORT_KEYS))
 
 
 def to_live_object(body: JsonObject, *, kind: str, owner: OwnerKey, labels: ObjectLabels) -> LiveObject:
@@ -121,6 +165,7 @@ def to_live_object(body: JsonObject, *, kind: str, owner: OwnerKey, labels: Obje
         service=_live_service(body) if kind == "Service" else None,
         ingress=_live_ingress(body) if kind == "Ingress" else None,
         selector=_pod_selector(body) if kind in WORKLOAD_KINDS else None,
+        revision=newest_revision(body) if kind in REVISION_KINDS else "",
         deleting=bool(text(metadata, "deletionTimestamp")),
         created_at=intern(created),
         changed_at=intern(max(written, default=created)),
@@ -192,3 +237,13 @@ def _string_list(value: JsonObject, key: str) -> list[str]:
 def _pod_selector(body: JsonObject) -> str | None:
     labels = obj(obj(obj(body, "spec"), "selector"), "matchLabels")
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or None
+
+
+def has_only_metadata(resource: Resource) -> bool:
+    """Return whether a kind of Kubernetes itself is healthy when it exists, so that its metadata is enough."""
+    return resource not in WATCHED_RESOURCES and not resource.has_status and not is_custom_group(resource.group)
+
+
+def is_custom_group(group: str) -> bool:
+    """Return whether a group is not Kubernetes' own, so that its kinds may have conditions that decide health."""
+    return "." in group and group not in _BUILT_IN_GROUPS

@@ -6,15 +6,15 @@ is read when a workload is not healthy, and `domain.pod_health` judges them.
 
 from __future__ import annotations
 
-from contextlib import aclosing
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.domain.health_result import HealthResult, find_condition
 from xapp_operator.domain.pod_health import workload_root_cause
+from xapp_operator.domain.revisions import pod_name, replaced_pods
 from xapp_operator.errors import KubeError
-from xapp_operator.kube.reader import KubeReader
-from xapp_operator.kube.resources import EVENTS, PODS, Resource
+from xapp_operator.kube.reader import KubeReader, first_page
+from xapp_operator.kube.resources import EVENTS, PODS
 from xapp_operator.monitor.live_objects import LiveObject
 
 MAX_PODS_READ: Final = 50
@@ -31,7 +31,7 @@ async def find_root_cause(kube: KubeReader, unhealthy: tuple[LiveObject, ...]) -
         if live.selector is None:
             continue
         try:
-            cause = await _workload_root_cause(kube, namespace=live.health.namespace, selector=live.selector)
+            cause = await _workload_root_cause(kube, live, selector=live.selector)
         except KubeError:
             continue
         if cause is not None:
@@ -39,40 +39,31 @@ async def find_root_cause(kube: KubeReader, unhealthy: tuple[LiveObject, ...]) -
     return None
 
 
-async def _workload_root_cause(kube: KubeReader, *, namespace: str, selector: str) -> HealthResult | None:
-    pods = await _first_page(kube, PODS, namespace, limit=MAX_PODS_READ, label_selector=selector)
-    unready_pods = [pod for pod in pods if not _is_pod_ready(pod)][:MAX_UNREADY_PODS]
+async def _workload_root_cause(kube: KubeReader, live: LiveObject, *, selector: str) -> HealthResult | None:
+    namespace = live.health.namespace
+    pods = await first_page(kube, PODS, namespace, limit=MAX_PODS_READ, label_selector=selector)
+    replaced = replaced_pods((pod for pod in pods if not _is_terminating(pod)), (live.revision,))
+    unready_pods = sorted(
+        (pod for pod in pods if not _is_pod_ready(pod)),
+        key=lambda pod: (_is_terminating(pod), pod_name(pod) in replaced),
+    )[:MAX_UNREADY_PODS]
     events: list[JsonObject] = []
     for pod in unready_pods:
-        name = text(obj(pod, "metadata"), "name")
-        events += await _first_page(
+        name = pod_name(pod)
+        events += await first_page(
             kube,
             EVENTS,
             namespace,
             limit=MAX_EVENTS_READ,
             field_selector=f"involvedObject.kind=Pod,involvedObject.name={name}",
         )
-    return workload_root_cause(unready_pods, events)
+    return workload_root_cause(unready_pods, events, (live.revision,))
+
+
+def _is_terminating(pod: JsonObject) -> bool:
+    return bool(text(obj(pod, "metadata"), "deletionTimestamp"))
 
 
 def _is_pod_ready(pod: JsonObject) -> bool:
     ready = find_condition(pod, "Ready")
     return ready is not None and ready.is_true
-
-
-async def _first_page(
-    kube: KubeReader,
-    resource: Resource,
-    namespace: str,
-    *,
-    limit: int,
-    label_selector: str | None = None,
-    field_selector: str | None = None,
-) -> list[JsonObject]:
-    pages = kube.list_pages(
-        resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector, limit=limit
-    )
-    async with aclosing(pages):
-        async for page in pages:
-            return page.items
-    return []

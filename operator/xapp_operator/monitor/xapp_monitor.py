@@ -1,19 +1,19 @@
 """The Service Monitor of the operator: watches the objects of XApps, and reports the health and Services of each.
 
-It writes nothing. There is one watch per kind, which selects the operator's label. Custom kinds are watched from the
-first time that a release has an object of them.
+It writes nothing. There is one watch per kind, which selects the operator's label. Other kinds than WATCHED_RESOURCES
+are watched from the first time that a release has an object of them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import HealthStatus, ServiceStatus
 from xapp_operator.api.names import LABEL_AGGREGATE_TO_MONITOR, LABEL_XAPP
 from xapp_operator.config import Settings
@@ -21,7 +21,7 @@ from xapp_operator.domain.resource_health import ResourceHealth, missing_resourc
 from xapp_operator.errors import NotFound, NotReady, XAppError
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import SERVICES, Resource
+from xapp_operator.kube.resources import SECRETS, SERVICES, Resource
 from xapp_operator.kube.watch.watch_cache import ChangeType, WatchCache
 from xapp_operator.kube.watch.watch_cache import ObjectKey as CacheKey
 from xapp_operator.monitor.live_objects import (
@@ -30,10 +30,11 @@ from xapp_operator.monitor.live_objects import (
     LiveObject,
     LiveObjectKey,
     OwnerKey,
-    to_live_object,
+    has_only_metadata,
+    is_custom_group,
+    owned_live_object,
     xapp_live_object,
 )
-from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, read_labels
 from xapp_operator.telemetry.logs import get_logger
 
 SYNC_SECONDS: Final = 60.0
@@ -67,6 +68,20 @@ class _ExpectedObject:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseObject:
+    """One object of a release, as the watches show it.
+
+    `live` is None if no watch shows it: it does not exist, lacks the labels, or is of a kind that is not watched.
+    """
+
+    key: LiveObjectKey
+    group: str
+    live: LiveObject | None
+    watched: bool
+    expires: bool
+
+
+@dataclass(frozen=True, slots=True)
 class UnlabelledObject:
     """One object of a release on which the watch shows no labels; perhaps it does not exist."""
 
@@ -78,7 +93,22 @@ class UnlabelledObject:
 class XAppMonitor:
     """The live objects of all XApps, with their health as they change."""
 
-    def __init__(self, kube: KubeClient, settings: Settings, *, on_change: Callable[[OwnerKey], None]) -> None:
+    def __init__(
+        self,
+        kube: KubeClient,
+        settings: Settings,
+        *,
+        on_change: Callable[[OwnerKey], None],
+        is_secret_watched: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """Prepare without a watch.
+
+        Args:
+            kube: the client.
+            settings: `namespaces` is used.
+            on_change: called with the XApp whose objects have changed.
+            is_secret_watched: returns whether `update_secret` is called for every change in a namespace.
+        """
         self._kube = kube
         self._namespaces = settings.namespaces
         self._on_change = on_change
@@ -86,8 +116,11 @@ class XAppMonitor:
         self._by_owner: dict[OwnerKey, dict[LiveObjectKey, LiveObject]] = {}
         self._expected: dict[OwnerKey, tuple[_ExpectedObject, ...]] = {}
         self._unlabelled_objects: dict[OwnerKey, dict[LiveObjectKey, LiveObject]] = {}
+        self._changed: dict[OwnerKey, asyncio.Event] = {}
         self._kinds: dict[tuple[str, str], Resource] = {}
         self._refused: dict[tuple[str, str], Resource] = {}
+        self._is_secret_watched = is_secret_watched
+        self._secrets: dict[CacheKey, tuple[int, LiveObject]] = {}
         self._recheck: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -136,6 +169,38 @@ class XAppMonitor:
         self._expected.pop(owner, None)
         self._unlabelled_objects.pop(owner, None)
 
+    def known_objects(self, owner: OwnerKey) -> frozenset[LiveObjectKey]:
+        return frozenset(self._by_owner.get(owner, ()))
+
+    @contextlib.contextmanager
+    def changes(self, owner: OwnerKey) -> Iterator[asyncio.Event]:
+        """Provide an event that each change of an object of `owner` sets; one caller at a time."""
+        event = self._changed[owner] = asyncio.Event()
+        try:
+            yield event
+        finally:
+            self._changed.pop(owner, None)
+
+    def release_objects(self, owner: OwnerKey) -> Iterator[ReleaseObject]:
+        """Yield the objects of the release of `owner`, if its inventory is known."""
+        known = self._unlabelled_objects.get(owner, {}) | self._by_owner.get(owner, {})
+        for each in self._expected.get(owner, ()):
+            yield ReleaseObject(
+                key=each.key,
+                group=each.group or "",
+                live=known.get(each.key) or known.get(_cluster_scoped_key(each.key)),
+                watched=self._watched_resource(each) is not None,
+                expires=each.expires,
+            )
+
+    def _watched_resource(self, expected: _ExpectedObject) -> Resource | None:
+        """Return the kind of an object if every change of it is seen."""
+        kind, namespace, _ = expected.key
+        if not expected.group and kind == SECRETS.kind:
+            return SECRETS if self._is_secret_watched(namespace) else None
+        resource = self._kinds.get((expected.group or "", kind))
+        return resource if resource is not None and self._caches[resource.group_resource].synced.is_set() else None
+
     def find_unlabelled(self, owner: OwnerKey, labels: Mapping[str, str]) -> list[UnlabelledObject]:
         """Return the objects of watched kinds of the release of `owner` on which no watch shows `labels`.
 
@@ -143,7 +208,7 @@ class XAppMonitor:
         """
         known, found = self._by_owner.get(owner, {}), []
         for each in self._expected.get(owner, ()):
-            resource = self._kinds.get((each.group or "", each.key[0]))
+            resource = self._watched_resource(each)
             live = known.get(each.key) or known.get(_cluster_scoped_key(each.key))
             if resource is None or (live is None and each.expires):
                 continue
@@ -154,44 +219,54 @@ class XAppMonitor:
 
     def set_unlabelled(self, owner: OwnerKey, bodies: Iterable[tuple[Resource, JsonObject]]) -> None:
         """Store the objects of `owner` that lack the labels; until the next call they count for its health."""
-        unlabelled = (
-            to_live_object(
-                body, kind=resource.kind, owner=owner, labels=read_labels(obj(body, "metadata"), (OPERATOR_LABEL_SET,))
-            )
-            for resource, body in bodies
-        )
+        unlabelled = (owned_live_object(body, kind=resource.kind, owner=owner) for resource, body in bodies)
+        self._unlabelled_objects.pop(owner, None)
         if found := {live.key: live for live in unlabelled}:
             self._unlabelled_objects[owner] = found
-        else:
-            self._unlabelled_objects.pop(owner, None)
 
     async def update_object(self, resource: Resource, body: JsonObject) -> None:
-        """Store an object as a write has just returned it, and watch its kind from now on if it has a status.
+        """Store an object as a write has just returned it, and watch its kind from now on.
 
         Objects of kinds that are not watched are not stored: nothing would ever update them.
         """
-        has_status = "status" in body
-        if _is_custom_group(resource.group) or has_status:
-            await self._watch_kind(replace(resource, has_status=resource.has_status or has_status))
+        if resource == SECRETS:
+            metadata = obj(body, "metadata")
+            key = CacheKey(text(metadata, "namespace"), text(metadata, "name"))
+            version = int(text(metadata, "resourceVersion", "0"))
+            self.update_secret(key, version, xapp_live_object(body, kind=SECRETS.kind))
+            return
+        await self._watch_kind(replace(resource, has_status=resource.has_status or "status" in body))
         cache = self._caches.get(resource.group_resource)
         if cache is not None:
             cache.store_written(body)
 
-    async def watch_custom_kinds(self, inventory: Iterable[ObjectRef]) -> None:
-        """Watch the custom kinds of `inventory`; called when an inventory is read from Helm's storage."""
-        for ref in inventory:
-            group, _, version = ref.api_version.rpartition("/")
-            if version and _is_custom_group(group):
+    def update_secret(self, key: CacheKey, version: int | None, live: LiveObject | None) -> None:
+        """Store a Secret; `version` is None if it was deleted, `live` also if it is not of a release.
+
+        Secrets are watched in each namespace by itself, so the operator does that for all purposes at once.
+        """
+        known_version, known = self._secrets.get(key) or (0, None)
+        if version is not None and version < known_version:
+            return
+        self._secrets.pop(key, None)
+        if known is not None and (live is None or live.owner != known.owner):
+            self._on_event("DELETED", key, known)
+        if live is not None and version is not None:
+            self._secrets[key] = (version, live)
+            self._on_event("ADDED", key, live)
+
+    async def watch_kinds(self, inventory: Iterable[ObjectRef]) -> None:
+        """Watch the kinds of `inventory`; called when an inventory is read from Helm's storage."""
+        for api_version, kind in dict.fromkeys((ref.api_version, ref.kind) for ref in inventory):
+            if (api_version.rpartition("/")[0], kind) not in self._kinds:
                 with contextlib.suppress(NotFound):  # the kind is gone from the cluster, and its objects with it
-                    await self._watch_kind(
-                        await self._kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
-                    )
+                    await self._watch_kind(await self._kube.discovery.resource_for(api_version=api_version, kind=kind))
 
     async def _watch_kind(self, resource: Resource) -> None:
         kind = resource.group, resource.kind
         if kind in self._refused and resource.has_status:
             self._refused[kind] = resource
-        if kind in self._kinds or kind in self._refused:
+        if kind in self._kinds or kind in self._refused or resource == SECRETS:
             return
         if not await self._may_watch(resource):
             self._refused[kind] = resource
@@ -205,10 +280,13 @@ class XAppMonitor:
                 _log.warning("kind watched, but not synced yet", kind=resource.group_resource, error=error.message)
 
     async def _recheck_refused(self) -> None:
-        """Watch refused kinds once the operator may; an administrator grants the permission while it runs."""
-        while self._refused:
+        """Watch refused kinds once the operator may; an administrator grants the permission while it runs.
+
+        Only for kinds that decide health: objects of others are compared with their release now and then.
+        """
+        while any(is_custom_group(group) for group, _ in self._refused):
             await asyncio.sleep(PERMISSION_RECHECK_SECONDS)
-            for kind, resource in list(self._refused.items()):
+            for kind, resource in [each for each in self._refused.items() if is_custom_group(each[0][0])]:
                 with contextlib.suppress(XAppError):  # the API server is away: the next round asks again
                     if await self._may_watch(resource):
                         del self._refused[kind]
@@ -258,21 +336,20 @@ class XAppMonitor:
         """
         kind, namespace, name = expected.key
         group = expected.group or ""
-        watched, refused = self._kinds.get((group, kind)), self._refused.get((group, kind))
+        listed, refused = self._kinds.get((group, kind)), self._refused.get((group, kind))
         message = ""
-        if watched is not None:
-            if self._caches[watched.group_resource].synced.is_set():
-                if not expected.expires:
-                    return missing_resource(kind=kind, name=name, namespace=namespace)
-            else:
-                message = f"its health is unknown: {watched.group_resource} could not be listed yet"
-        elif refused is not None and _is_custom_group(group):
+        if self._watched_resource(expected) is not None:
+            if not expected.expires:
+                return missing_resource(kind=kind, name=name, namespace=namespace)
+        elif listed is not None:
+            message = f"its health is unknown: {listed.group_resource} could not be listed yet"
+        elif refused is not None and is_custom_group(group):
             if refused.has_status:
                 message = (
                     f"its health is unknown: the operator may not list and watch {refused.group_resource}. Grant that "
                     f'with a ClusterRole labelled {LABEL_AGGREGATE_TO_MONITOR}: "true"'
                 )
-        elif _is_custom_group(group):
+        elif is_custom_group(group):
             message = "its health is unknown: the cluster does not serve its kind, or it is not watched yet"
         status = HealthStatus.UNKNOWN if message else HealthStatus.HEALTHY
         return ResourceHealth(kind=kind, name=name, namespace=namespace, status=status, message=message)
@@ -284,7 +361,7 @@ class XAppMonitor:
             transform=partial(xapp_live_object, kind=resource.kind),
             namespaces=self._namespaces if resource.namespaced else (),
             label_selector=LABEL_XAPP,
-            metadata_only=resource in METADATA_ONLY,
+            metadata_only=resource in METADATA_ONLY or has_only_metadata(resource),
         )
         cache.subscribe(self._on_event)
         cache.start()
@@ -305,6 +382,8 @@ class XAppMonitor:
             objects[live.key] = live
             if before == live:
                 return
+        if (changed := self._changed.get(live.owner)) is not None:
+            changed.set()
         self._on_change(live.owner)
 
     def _remove_from_other_owners(self, live: LiveObject) -> None:
@@ -319,18 +398,3 @@ class XAppMonitor:
 def _cluster_scoped_key(key: LiveObjectKey) -> LiveObjectKey:
     """Return the key of a cluster-scoped object; a manifest does not show that it is one."""
     return key[0], "", key[2]
-
-
-_BUILT_IN_GROUPS: Final = frozenset(
-    f"{name}.k8s.io"
-    for name in (
-        *("admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization"),
-        *("certificates", "coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver"),
-        *("networking", "node", "rbac.authorization", "resource", "scheduling", "storage", "storagemigration"),
-    )
-)
-
-
-def _is_custom_group(group: str) -> bool:
-    """Return whether a group is not Kubernetes' own, so that its kinds may have conditions that decide health."""
-    return "." in group and group not in _BUILT_IN_GROUPS

@@ -6,63 +6,28 @@ An xApp registers with the Service Monitor by these labels. `verbs.repair_labels
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
+
+from cachetools import TTLCache
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import XApp
-from xapp_operator.api.names import (
-    HELM_RELEASE_NAME,
-    LABEL_ORGANIZATION,
-    LABEL_TEAM,
-    LABEL_VERSION,
-    LABEL_XAPP,
-)
-from xapp_operator.domain.backoff import Backoff
-from xapp_operator.domain.naming import label_value
+from xapp_operator.api.names import HELM_RELEASE_NAME
+from xapp_operator.common.clock import Clock
 from xapp_operator.domain.plan_input import LabelState
+from xapp_operator.domain.registration import registration_labels
 from xapp_operator.errors import AccessDenied, NotFound
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.object_labels import has_labels
 from xapp_operator.monitor.xapp_monitor import UnlabelledObject, XAppMonitor
-from xapp_operator.reconcile.work_queue import NamespacedName
 
 MAX_OBJECTS_PER_REPAIR: Final = 50
 """Objects without labels that one reconcile repairs; the next reconcile continues."""
-RESET_SECONDS: Final = 60.0
-"""After this time without a repair, or twice the last delay if that is longer, the back-off starts again."""
+ABSENT_SECONDS: Final = 5.0
+"""An object that did not exist is not read again before."""
 
-
-@dataclass(frozen=True, slots=True)
-class _LastRepair:
-    count: int
-    repaired_at: float
-    delay: float
-
-
-class LabelBackoff:
-    """Delays repeated repairs, because another controller may keep removing the labels.
-
-    Times are monotonic seconds, so that a clock that is set back delays nothing.
-    """
-
-    def __init__(self, backoff: Backoff) -> None:
-        self._backoff = backoff
-        self._repairs: dict[NamespacedName, _LastRepair] = {}
-
-    def next_repair_at(self, key: NamespacedName) -> float:
-        last = self._repairs.get(key)
-        return last.repaired_at + last.delay if last is not None else 0.0
-
-    def record_repair(self, key: NamespacedName, *, now: float) -> None:
-        """Record a repair, whether it succeeded or not."""
-        last = self._repairs.get(key)
-        again = last is not None and now - last.repaired_at < max(RESET_SECONDS, 2 * last.delay)
-        count = last.count + 1 if last is not None and again else 1
-        self._repairs[key] = _LastRepair(count, now, self._backoff.delay(count))
-
-    def forget(self, key: NamespacedName) -> None:
-        self._repairs.pop(key, None)
+AbsentObjects: TypeAlias = TTLCache[UnlabelledObject, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +57,18 @@ def label_state(
 
 
 def predefined_labels(xapp: XApp) -> dict[str, str]:
-    """Return a value for each of REGISTRATION_LABELS.
-
-    Organization and team are sanitised; the name and a dotted numeric version are valid label values as they are.
-    """
-    return {
-        LABEL_XAPP: xapp.metadata.name,
-        LABEL_ORGANIZATION: label_value(xapp.spec.organization),
-        LABEL_TEAM: label_value(xapp.spec.team),
-        LABEL_VERSION: xapp.spec.version,
-    }
+    """Return a value for each of REGISTRATION_LABELS."""
+    return registration_labels(xapp.metadata.name, xapp.spec)
 
 
-def original_text_annotations(xapp: XApp) -> dict[str, str]:
-    """Return the annotations with the texts that label values cannot hold as they were written."""
-    return {LABEL_ORGANIZATION: xapp.spec.organization, LABEL_TEAM: xapp.spec.team}
+def absent_objects(clock: Clock) -> AbsentObjects:
+    """Return an empty memory of objects that did not exist when they were read."""
+    return TTLCache(maxsize=10_000, ttl=ABSENT_SECONDS, timer=clock.monotonic)
 
 
-async def find_missing_labels(xapp: XApp, *, client: KubeReader, monitor: XAppMonitor) -> MissingLabels:
+async def find_missing_labels(
+    xapp: XApp, *, client: KubeReader, monitor: XAppMonitor, absent: AbsentObjects
+) -> MissingLabels:
     """Return the objects of the release that lack labels, except those that another release has taken over.
 
     The monitor's watch picks objects by label, so those that lack it are read here and given to the monitor. When all
@@ -118,10 +77,12 @@ async def find_missing_labels(xapp: XApp, *, client: KubeReader, monitor: XAppMo
     labels = predefined_labels(xapp)
     found: list[tuple[UnlabelledObject, JsonObject]] = []
     error: AccessDenied | None = None
-    for candidate in monitor.find_unlabelled(xapp.key, labels)[:MAX_OBJECTS_PER_REPAIR]:
+    candidates = [each for each in monitor.find_unlabelled(xapp.key, labels) if each not in absent]
+    for candidate in candidates[:MAX_OBJECTS_PER_REPAIR]:
         try:
             body = await client.get(candidate.resource, candidate.name, namespace=candidate.namespace)
         except NotFound:
+            absent[candidate] = None
             continue
         except AccessDenied as denied:
             error = error or denied

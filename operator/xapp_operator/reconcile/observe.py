@@ -7,7 +7,6 @@ caches. After a restart it reads each deployed release record once, to learn wha
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,12 +19,21 @@ from xapp_operator.domain.plan_input import (
     AnnotationRequests,
     AttemptOutcome,
     Digests,
+    DriftState,
     LabelState,
     ObservedRelease,
     ObservedState,
 )
 from xapp_operator.domain.values import values_digest
-from xapp_operator.errors import HelmError, InputError, KubeError, SourcePending, SourceUnavailable, XAppError
+from xapp_operator.errors import (
+    HelmError,
+    InputError,
+    KubeError,
+    ReleaseRecordDamaged,
+    SourcePending,
+    SourceUnavailable,
+    XAppError,
+)
 from xapp_operator.helm.manifest import load_documents, manifest_inventory, split_documents
 from xapp_operator.helm.release_storage import public_description
 from xapp_operator.helm.requests import TemplateRequest
@@ -101,36 +109,51 @@ class Observer:
         ):
             release = replace(release, digests=desired)
         release_status, history = draft.release, draft.history
-        labels, missing_labels = LabelState(), MissingLabels()
+        labels, missing_labels, drift = LabelState(), MissingLabels(), None
+        damaged: ReleaseRecordDamaged | None = None
         if release is None:
             release_status, history = ReleaseStatus(), ()
+            context.drift.forget(key)
         elif release.owner == xapp.metadata.name and release.status == DEPLOYED:
-            release_status = await self._load_release(xapp, draft, release.revision)
-            history = self._history(xapp, draft, release_status)
-            if not (deleting or running):
+            try:
+                release_status = await self._load_release(xapp, draft, release.revision)
+            except ReleaseRecordDamaged as error:
+                damaged = error
+            else:
+                history = self._history(xapp, draft, release_status)
+            if not (deleting or running or damaged):
                 missing_labels = await find_missing_labels(
-                    xapp, client=context.impersonation.client_for(xapp), monitor=context.monitor
+                    xapp,
+                    client=context.impersonation.client_for(xapp),
+                    monitor=context.monitor,
+                    absent=context.absent_objects,
                 )
                 labels = label_state(
                     missing_labels,
                     outdated=draft.labelled_revision != release.revision,
                     incomplete=key in context.incompletely_labelled,
-                    seconds_until_repair=context.label_backoff.next_repair_at(key) - time.monotonic(),
-                    now=time.time(),
+                    seconds_until_repair=context.label_backoff.next_repair_at(key) - context.clock.monotonic(),
+                    now=context.clock.now(),
                 )
+                drift = await self._find_drift(xapp, release.revision, requested=bool(desired_state.handled))
         changes = ArchiveOwnerChanges()
         if desired is not None:
             changes = context.inputs.archive_owner_changes(xapp, resolved=isinstance(desired, Digests))
         return Observation(
             state=ObservedState(
                 release=release,
+                record_damaged=damaged,
                 helm_running=running,
                 namespace_terminating=deleting and await is_namespace_terminating(context.kube, key[0]),
                 unready_dependencies=self._unready_dependencies(xapp),
+                dependency_cycle=() if deleting else context.xapps.dependency_cycle(key),
+                dependents=context.xapps.dependents(key) if deleting else (),
                 repository_missing=desired_state.repository_missing,
                 archive_owners_differ=bool(changes),
+                tests_running=context.test_runs.is_running(key),
                 orphans_deleted=draft.orphans_deleted,
                 labels=labels,
+                drift=drift,
             ),
             desired=desired,
             live=await self._observe_live_state(xapp, draft),
@@ -150,6 +173,7 @@ class Observer:
             state=ObservedState(
                 releases_unavailable=error,
                 helm_running=running,
+                tests_running=self._context.test_runs.is_running(xapp.key),
                 namespace_terminating=deleting
                 and await is_namespace_terminating(self._context.kube, xapp.metadata.namespace),
                 orphans_deleted=draft.orphans_deleted,
@@ -170,14 +194,13 @@ class Observer:
             return _DesiredState(handled=tuple(field for field in unhandled if deleting and field == "retry_at"))
         if draft.repository_error is not None:
             return _DesiredState(draft.repository_error, handled=unhandled)
-        if unhandled:
-            self._context.resolver.cancel(xapp.key)
+        requested = tuple(requested_value(xapp, field) for field in _REVALIDATING)
         result: Digests | XAppError | None
         try:
             result = await self._context.resolver.resolve(
                 xapp.key,
                 lambda: self._context.inputs.resolve_digests(xapp, revalidate=bool(unhandled)),
-                version=(xapp.metadata.uid, xapp.metadata.generation),
+                version=(xapp.metadata.uid, xapp.metadata.generation, requested),
                 downloads=xapp.spec.method == METHOD_REMOTE,
             )
         except RepositoryNotSaved:
@@ -190,7 +213,9 @@ class Observer:
             result = _pending_source(
                 xapp, has_begun=self._context.resolver.is_running(xapp.key), is_asked_for=bool(unhandled)
             )
-        return _DesiredState(result, handled=unhandled)
+        # Until the source has answered, the request is in force: otherwise the next try would read the cached index.
+        answered = isinstance(result, Digests) or result.permanent
+        return _DesiredState(result, handled=unhandled if answered else ())
 
     async def _load_release(self, xapp: XApp, draft: StatusDraft, revision: int) -> ReleaseStatus:
         """Return the status of the deployed revision, and make sure that the monitor knows its inventory."""
@@ -200,7 +225,8 @@ class Observer:
         record = await read_release_record(context.kube, namespace, xapp.release_name, revision)
         references = await asyncio.to_thread(manifest_inventory, record.manifest)
         context.monitor.set_inventory(xapp.key, references)
-        await context.monitor.watch_custom_kinds(references)
+        context.drift.keep_manifest(xapp.key, revision, record.manifest)
+        await context.monitor.watch_kinds(references)
         info = context.release_watch.get_revision(namespace, xapp.release_name, revision)
         return ReleaseStatus(
             name=xapp.release_name,
@@ -215,6 +241,17 @@ class Observer:
             last_deployed=record.last_deployed or None,
             description=public_description(record.description),
         )
+
+    async def _find_drift(self, xapp: XApp, revision: int, *, requested: bool) -> DriftState | None:
+        """Return the drift of the deployed revision, or None where it is not looked for."""
+        context, key = self._context, xapp.key
+        if xapp.spec.drift_detection.mode == "disabled":
+            context.drift.forget(key)
+        if xapp.spec.drift_detection.mode == "disabled" or xapp.spec.suspend:
+            return None
+        drift = await context.drift.find_drift(xapp, revision, compare_unwatched=requested)
+        pause = context.correction_backoff.next_repair_at(key) - context.clock.monotonic()
+        return replace(drift, correct_at=context.clock.now() + pause) if pause > 0 else drift
 
     def _history(self, xapp: XApp, draft: StatusDraft, release: ReleaseStatus) -> tuple[RevisionStatus, ...]:
         known = {revision.revision: revision for revision in draft.history}
@@ -242,19 +279,16 @@ class Observer:
         )
 
     def _unready_dependencies(self, xapp: XApp) -> tuple[str, ...]:
-        names = (dependency.name for dependency in xapp.spec.depends_on or ())
-        return tuple(name for name in names if not self._is_dependency_ready(xapp.metadata.namespace, name))
-
-    def _is_dependency_ready(self, namespace: str, name: str) -> bool:
-        cached = self._context.xapps.get((namespace, name))
-        if cached is None:
-            return False
-        _, other = cached.parse()
-        return other.status.observed_generation == other.metadata.generation and other.status.ready
+        names = dict.fromkeys(dependency.name for dependency in xapp.spec.depends_on or ())
+        return tuple(name for name in names if not self._context.xapps.is_ready((xapp.metadata.namespace, name)))
 
     async def _observe_live_state(self, xapp: XApp, draft: StatusDraft) -> MonitorReport:
         report = self._context.monitor.report(xapp.key)
-        if report.status is HealthStatus.HEALTHY or not report.unhealthy or _is_recent_step(draft, report.status):
+        if (
+            report.status is HealthStatus.HEALTHY
+            or not report.unhealthy
+            or _is_recent_step(draft, report.status, now=self._context.clock.now())
+        ):
             return report
         cause = await find_root_cause(self._context.kube, report.unhealthy)
         if cause is None:
@@ -284,15 +318,17 @@ def _annotation_requests(xapp: XApp, draft: StatusDraft) -> AnnotationRequests:
     return AnnotationRequests(
         retry=is_unhandled(xapp, draft.handled, "retry_at"),
         force=is_unhandled(xapp, draft.handled, "force_at"),
+        test=is_unhandled(xapp, draft.handled, "test_at"),
         rollback_to=int(number) if rollback else None,
+        rollback_value=requested_value(xapp, "rollback_to") or "",
     )
 
 
-def _is_recent_step(draft: StatusDraft, status: HealthStatus) -> bool:
+def _is_recent_step(draft: StatusDraft, status: HealthStatus, *, now: float) -> bool:
     attempt = draft.attempt
     if attempt is None or status is HealthStatus.DEGRADED or attempt.outcome is not AttemptOutcome.RELEASED:
         return False
-    return time.time() - attempt.last_at < POD_GRACE_SECONDS
+    return now - attempt.last_at < POD_GRACE_SECONDS
 
 
 async def _matches_desired_state(

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.api.models import XApp
+from xapp_operator.common.clock import Clock
 from xapp_operator.config import Settings
 from xapp_operator.domain.plan_input import Digests
 from xapp_operator.helm.engine import HelmEngine
@@ -17,10 +18,13 @@ from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.status_writer import StatusWriter
 from xapp_operator.monitor.xapp_monitor import XAppMonitor
 from xapp_operator.reconcile.chart_archives import ChartArchiveOwners
+from xapp_operator.reconcile.chart_test_runs import TestRuns
+from xapp_operator.reconcile.drift import DriftDetector
 from xapp_operator.reconcile.impersonation import Impersonation, ReaderImpersonation
-from xapp_operator.reconcile.labels import LabelBackoff
+from xapp_operator.reconcile.labels import AbsentObjects
 from xapp_operator.reconcile.release_inputs import ReleaseInputsResolver
 from xapp_operator.reconcile.release_watch import ReleaseWatch
+from xapp_operator.reconcile.repeat_backoff import RepeatBackoff
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
 from xapp_operator.reconcile.status_draft import StatusDraft
 from xapp_operator.reconcile.work_queue import NamespacedName, Workers, WorkQueue
@@ -40,6 +44,7 @@ class TemplateRenderer(Protocol):
 class ObserverContext:
     """What the observer may use: by these types, nothing changes the cluster or records an event."""
 
+    clock: Clock
     kube: KubeReader
     impersonation: ReaderImpersonation
     helm: TemplateRenderer
@@ -48,8 +53,12 @@ class ObserverContext:
     monitor: XAppMonitor
     release_watch: ReleaseWatch
     xapps: XAppCache
-    label_backoff: LabelBackoff
+    label_backoff: RepeatBackoff
+    drift: DriftDetector
+    correction_backoff: RepeatBackoff
     running_steps: RunningSteps = field(default_factory=RunningSteps)
+    test_runs: TestRuns
+    absent_objects: AbsentObjects
     incompletely_labelled: set[NamespacedName] = field(default_factory=set)
     """XApps whose release was deployed, but not all of its objects labelled."""
 
@@ -99,3 +108,9 @@ class ReconcileRequest:
     @property
     def namespace(self) -> str:
         return self.xapp.metadata.namespace
+
+    @property
+    def step_version(self) -> tuple[str, int, bool]:
+        """Return what a helm step is for, as `CachedXApp.step_version` does."""
+        metadata = self.xapp.metadata
+        return metadata.uid, metadata.generation, metadata.deletion_timestamp is not None

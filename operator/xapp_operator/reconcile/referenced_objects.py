@@ -13,7 +13,7 @@ from xapp_operator.config import Settings
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CONFIGMAPS
 from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey, WatchCache
-from xapp_operator.reconcile.secret_watch import SecretEntry, SecretWatch
+from xapp_operator.reconcile.secret_watch import OtherSecret, SecretEntry, SecretWatch
 
 SYNC_SECONDS: Final = 60.0
 
@@ -56,7 +56,7 @@ class ReferencedObjects:
         return self._config_maps.get(namespace=namespace, name=name)
 
     def _on_secret(self, _: ChangeType, key: ObjectKey, found: SecretEntry) -> None:
-        if isinstance(found, str):  # nobody refers to a release record
+        if isinstance(found, OtherSecret):  # nobody refers to a release record
             self._on_change("Secret", key.namespace, key.name)
 
 

@@ -1,16 +1,26 @@
 """The releases in the namespaces of XApps, from the metadata of Helm's Secrets; reads a record where it is needed.
 
-Records are never cached. After a helm step the revisions are listed once, so that the next decision does not depend on
-the state before the step.
+Records are never cached. After a helm step the watch is waited for, or the revisions are listed once, so that the next
+decision does not depend on the state before the step.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
-from xapp_operator.domain.plan_input import ROLLBACK, Attempt, AttemptOutcome, Digests, ObservedRelease, PastRevision
-from xapp_operator.errors import KubeError
+from xapp_operator.common.clock import Clock
+from xapp_operator.domain.plan_input import (
+    DEPLOYED,
+    ROLLBACK,
+    Attempt,
+    AttemptOutcome,
+    Digests,
+    ObservedRelease,
+    PastRevision,
+)
+from xapp_operator.errors import KubeError, ReleaseRecordDamaged
 from xapp_operator.helm.release_index import (
     RELEASE_SELECTOR,
     ReleaseIndex,
@@ -27,17 +37,23 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey
-from xapp_operator.reconcile.secret_watch import SecretEntry, SecretWatch
+from xapp_operator.reconcile.secret_watch import OtherSecret, SecretEntry, SecretWatch
+
+WATCH_SECONDS: Final = 1.0
 
 
 class ReleaseWatch:
     """Every release in the namespaces of XApps; `on_change` gets (namespace, name of the owning XApp)."""
 
-    def __init__(self, kube: KubeClient, secrets: SecretWatch, *, on_change: Callable[[tuple[str, str]], None]) -> None:
+    def __init__(
+        self, kube: KubeClient, secrets: SecretWatch, *, on_change: Callable[[tuple[str, str]], None], clock: Clock
+    ) -> None:
         self._kube = kube
+        self._clock = clock
         self._secrets = secrets
         self._on_change = on_change
         self._index = ReleaseIndex()
+        self._changed: dict[tuple[str, str], asyncio.Event] = {}
         secrets.subscribe(self._on_event)
 
     def is_starting(self, namespace: str) -> bool:
@@ -84,6 +100,30 @@ class ReleaseWatch:
             past_revisions=tuple(PastRevision(info.revision, info.status, _digests(info)) for info in revisions[:-1]),
         )
 
+    async def wait_deployed(self, namespace: str, name: str, revision: int, *, attempt: str) -> None:
+        """Wait until the watch shows that a helm step of `attempt` has deployed `revision`; if it does not, list.
+
+        That is the last thing that helm writes, so all other revisions are then known as they are too.
+
+        Raises:
+            KubeError: as `refresh`.
+        """
+
+        def is_shown() -> bool:
+            info = self.get_revision(namespace, name, revision)
+            return info is not None and (info.status, info.attempt) == (DEPLOYED, attempt)
+
+        changed = self._changed[namespace, name] = asyncio.Event()
+        try:
+            async with asyncio.timeout(WATCH_SECONDS):
+                while not is_shown():
+                    await changed.wait()
+                    changed.clear()
+        except TimeoutError:
+            await self.refresh(namespace, name)
+        finally:
+            self._changed.pop((namespace, name), None)
+
     async def refresh(self, namespace: str, name: str) -> None:
         """List the revisions of a release now.
 
@@ -93,7 +133,9 @@ class ReleaseWatch:
         listed = await self._kube.list(
             SECRETS, namespace=namespace, label_selector=f"{RELEASE_SELECTOR},name={name}", metadata_only=True
         )
-        found = [each for each in map(parse_revision, listed.items) if each is not None]
+        now = self._clock.now()
+        parsed = (parse_revision(secret, now=now) for secret in listed.items)
+        found = [each for each in parsed if each is not None]
         numbers = {info.revision for _, info in found}
         for info in self.revisions(namespace, name):
             if info.revision not in numbers:
@@ -107,7 +149,7 @@ class ReleaseWatch:
             self._index.remove_revision((namespace, name), info.revision)
 
     def _on_event(self, change: ChangeType, name: ObjectKey, found: SecretEntry) -> None:
-        if isinstance(found, str):
+        if isinstance(found, OtherSecret):
             self._remove_unlabelled(name)
             return
         key, info = found
@@ -116,6 +158,8 @@ class ReleaseWatch:
             self._index.remove_revision(key, info.revision, uid=info.secret_uid)
         else:
             self._index.put_revision(key, info)
+        if (changed := self._changed.get(key)) is not None:
+            changed.set()
         if info.xapp and (change == "DELETED" or known != info):
             self._on_change((key[0], info.xapp))
 
@@ -134,10 +178,14 @@ async def read_release_record(kube: KubeReader, namespace: str, name: str, revis
 
     Raises:
         KubeError: when the record cannot be read.
-        HelmError: when it cannot be decoded.
+        ReleaseRecordDamaged: when it cannot be decoded, naming the Secret.
     """
-    secret = await kube.get(SECRETS, release_secret_name(name, revision), namespace=namespace)
-    return await asyncio.to_thread(decode_release, secret)  # a large record must not delay leases and probes
+    secret_name = release_secret_name(name, revision)
+    secret = await kube.get(SECRETS, secret_name, namespace=namespace)
+    try:
+        return await asyncio.to_thread(decode_release, secret)  # a large record must not delay leases and probes
+    except ReleaseRecordDamaged as error:
+        raise ReleaseRecordDamaged(f"Secret {secret_name}: {error.message}") from error
 
 
 def _digests(info: RevisionInfo) -> Digests | None:

@@ -7,34 +7,42 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Final, Self
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.signatures.signature_checker import SignatureChecker
 from xapp_operator.charts.sources.index_reader import PROCESSES_MEMORY_BYTES
+from xapp_operator.common.bounded_process import ProcessStarter, run_process
+from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.common.memory_limit import container_memory_limit
 from xapp_operator.config import Settings
 from xapp_operator.domain.backoff import Backoff
+from xapp_operator.errors import KubeError
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.limits import HelmLimits
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.cluster_networks import ClusterNetworks
 from xapp_operator.kube.event_recorder import EventRecorder
-from xapp_operator.kube.resources import CHART_ARCHIVES
+from xapp_operator.kube.resources import CHART_ARCHIVES, XAPPS
 from xapp_operator.kube.status_writer import StatusWriter
+from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey
 from xapp_operator.monitor.xapp_monitor import XAppMonitor
 from xapp_operator.reconcile.chart_archives import ChartArchiveOwners, ChartArchives
+from xapp_operator.reconcile.chart_test_runs import TestRuns
+from xapp_operator.reconcile.drift import DriftDetector
 from xapp_operator.reconcile.impersonation import Impersonation
-from xapp_operator.reconcile.labels import LabelBackoff
+from xapp_operator.reconcile.labels import absent_objects
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext
 from xapp_operator.reconcile.reconciler import Reconciler
 from xapp_operator.reconcile.referenced_objects import ReferencedObjects
 from xapp_operator.reconcile.release_inputs import ReleaseInputsResolver
 from xapp_operator.reconcile.release_watch import ReleaseWatch
+from xapp_operator.reconcile.repeat_backoff import RepeatBackoff
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
-from xapp_operator.reconcile.secret_watch import SecretWatch
+from xapp_operator.reconcile.secret_watch import OtherSecret, SecretEntry, SecretWatch
 from xapp_operator.reconcile.work_queue import NamespacedName, Workers, WorkQueue
 from xapp_operator.reconcile.xapp_cache import XAppCache
 from xapp_operator.reconcile.xapp_tasks import DeferredResolver
@@ -43,6 +51,8 @@ from xapp_operator.telemetry.metrics import Metrics
 
 UNOWNED_CHECK_SECONDS: Final = 600.0
 """How often ChartArchives without an owner are looked for."""
+LISTING_SECONDS: Final = 60.0
+"""How long deletions wait for XApps that existed at the start; some may be gone before the watch begins."""
 RESOLVE_WAIT_SECONDS: Final = 0.5
 """How long a worker waits for a chart's source before it turns to other XApps, and the status says what is awaited."""
 
@@ -52,23 +62,44 @@ _log = get_logger(__name__)
 class OperatorRuntime:
     """All parts of the operator; `async with` starts and stops them."""
 
-    def __init__(self, kube: KubeClient, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        kube: KubeClient,
+        settings: Settings,
+        metrics: Metrics,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        start_helm: ProcessStarter = run_process,
+    ) -> None:
+        """Create all parts; nothing runs yet.
+
+        Args:
+            kube: the client, with the operator's own identity.
+            settings: the settings of the operator.
+            metrics: where reconciles are counted.
+            clock: tells the time.
+            start_helm: runs one helm process.
+        """
         self.kube = kube
         self._settings = settings
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._queue = WorkQueue()
         self._workers = Workers(self._queue, count=settings.workers)
-        self._xapps = XAppCache(on_namespace=self._update_secret_watch)
-        self._secrets = SecretWatch(kube, settings, on_status=self._on_secret_watch_status)
-        self._releases = ReleaseWatch(kube, self._secrets, on_change=self._on_release_change)
+        self._xapps = XAppCache(on_namespace=self._update_secret_watch, on_dependency=self._queue.add)
+        self._secrets = SecretWatch(kube, settings, on_status=self._on_secret_watch_status, clock=clock)
+        self._releases = ReleaseWatch(kube, self._secrets, on_change=self._on_release_change, clock=clock)
         self._references = ReferencedObjects(kube, settings, secrets=self._secrets, on_change=self._on_reference_change)
         self._archives = ChartArchives(kube, settings, on_change=self._on_reference_change)
-        self._monitor = XAppMonitor(kube, settings, on_change=self._queue.add)
+        self._monitor = XAppMonitor(
+            kube, settings, on_change=self._queue.add, is_secret_watched=self._secrets.is_watched
+        )
+        self._secrets.subscribe(self._on_secret)
         self._networks = ClusterNetworks(kube, settings)
         self._charts = ChartSources(settings, denied_networks=self._networks.denied)
         self._archive_owners = ChartArchiveOwners(kube, self._archives, is_used=self._is_archive_used)
         impersonation = Impersonation(kube, settings)
+        backoff = Backoff(settings.backoff_first_seconds, settings.backoff_max_seconds)
         self.repositories = RepositoryReconciler(
             kube,
             charts=self._charts,
@@ -81,8 +112,10 @@ class OperatorRuntime:
             limits=HelmLimits.for_operator(settings).fit(container_memory_limit(), others_bytes=PROCESSES_MEMORY_BYTES),
             kubeconfig=kube.credentials.kubeconfig_path,
             server=kube.credentials.server,
+            start=start_helm,
         )
         self._context = ReconcilerContext(
+            clock=clock,
             settings=settings,
             kube=kube,
             impersonation=impersonation,
@@ -108,29 +141,25 @@ class OperatorRuntime:
             queue=self._queue,
             workers=self._workers,
             metrics=metrics,
-            label_backoff=LabelBackoff(Backoff(settings.backoff_first_seconds, settings.backoff_max_seconds)),
+            test_runs=TestRuns(helm_waiting=settings.helm_waiting, on_done=self._queue.add),
+            label_backoff=RepeatBackoff(backoff),
+            drift=DriftDetector(kube, impersonation, self._monitor, backoff=backoff, clock=clock),
+            absent_objects=absent_objects(clock),
+            correction_backoff=RepeatBackoff(backoff),
         )
         self._reconciler = Reconciler(self._context)
 
+    @property
+    def helm_folder(self) -> Path:
+        """The folder in which every helm process works."""
+        return self._context.helm.folder
+
     async def __aenter__(self) -> Self:
-        context = self._context
-        self._stack.callback(context.helm.close)
-        _log.info("helm found", version=await context.helm.version())
-        await context.helm.reap_orphans()
-        await self._stack.enter_async_context(self._networks)
-        await self._stack.enter_async_context(self._charts)
-        self._stack.push_async_callback(context.resolver.stop)
-        await self._stack.enter_async_context(context.events)
-        watches = (self._references, self._archives, self._monitor)
-        for part in (self._secrets, *watches):
-            self._stack.push_async_callback(part.stop)
-        await asyncio.gather(*(part.start() for part in watches))
-        self._stack.push_async_callback(self._stop_tasks)
-        self._tasks = [
-            asyncio.create_task(self._workers.run(self._reconciler.run_job)),
-            asyncio.create_task(self.repositories.run()),
-            asyncio.create_task(self._delete_unowned_archives()),
-        ]
+        try:
+            await self._start()
+        except BaseException:
+            await self._stack.aclose()  # a signal may end the operator while it starts
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -143,12 +172,8 @@ class OperatorRuntime:
         cached = self._xapps.put(body)
         if before is not None and before.uid != cached.uid:
             self._reconciler.forget(key, before.uid)  # deleted and created again while the watch was away
-        if before is not None and (before.uid, before.generation, before.deleting) != (
-            cached.uid,
-            cached.generation,
-            cached.deleting,
-        ):
-            self._context.running_steps.interrupt(key)
+        # Not compared with `before`: a write of the status during the step may have brought the change into the cache.
+        self._context.running_steps.interrupt_outdated(key, version=cached.step_version)
         self._queue.add(key)
 
     def update_repository(self, body: JsonObject, *, deleted: bool) -> None:
@@ -161,20 +186,42 @@ class OperatorRuntime:
         if self._xapps.remove(key, uid):
             self._reconciler.forget(key, uid)
         else:
-            self._reconciler.forget_removed(uid)
+            self._reconciler.removals.forget(uid)
 
     async def wait_removed(self, body: JsonObject, *, seconds: float) -> bool:
         """Return whether nothing is left of the XApp's release, waiting at most `seconds` for it."""
         key, uid = _key_and_uid(body)
         self._xapps.put(body)
-        if not self._reconciler.is_removed(uid):
+        removals = self._reconciler.removals
+        if not removals.is_done(uid):
             self._queue.add(key)
-        return await self._reconciler.wait_removed(uid, seconds=seconds)
+        return await removals.wait(uid, seconds=seconds)
 
     @property
     def last_contact(self) -> float:
         """Return when the quietest watch last received something from the API server (monotonic seconds)."""
         return min(part.last_contact for part in (self._monitor, self._secrets, self._references, self._archives))
+
+    async def _start(self) -> None:
+        context = self._context
+        self._stack.callback(context.helm.close)
+        _log.info("helm found", version=await context.helm.version())
+        await context.helm.reap_orphans()
+        await self._stack.enter_async_context(self._networks)
+        await self._stack.enter_async_context(self._charts)
+        self._stack.push_async_callback(context.resolver.stop)
+        await self._stack.enter_async_context(context.events)
+        self._stack.push_async_callback(context.test_runs.stop)
+        watches = (self._references, self._archives, self._monitor)
+        for part in (self._secrets, *watches):
+            self._stack.push_async_callback(part.stop)
+        await asyncio.gather(*(part.start() for part in watches), self._expect_xapps())
+        self._stack.push_async_callback(self._stop_tasks)
+        self._tasks = [
+            asyncio.create_task(self._workers.run(self._reconciler.run_job)),
+            asyncio.create_task(self.repositories.run()),
+            asyncio.create_task(self._delete_unowned_archives()),
+        ]
 
     def _update_secret_watch(self, namespace: str) -> None:
         needed = bool(self._xapps.in_namespace(namespace)) or self.repositories.reads_secrets(namespace)
@@ -188,6 +235,11 @@ class OperatorRuntime:
         if self._xapps.get(owner) is not None:
             self._queue.add(owner)
 
+    def _on_secret(self, change: ChangeType, key: ObjectKey, found: SecretEntry) -> None:
+        if isinstance(found, OtherSecret):
+            version = None if change == "DELETED" else int(found.resource_version)
+            self._monitor.update_secret(key, version, found.live)
+
     def _on_reference_change(self, kind: str, namespace: str, name: str) -> None:
         for key in self._xapps.referrers(namespace, kind, name):
             self._queue.add(key)
@@ -200,6 +252,20 @@ class OperatorRuntime:
     def _on_repository_change(self, namespace: str, name: str) -> None:
         for key in self._xapps.referrers(namespace, "ChartRepository", name):
             self._queue.add(key)
+
+    async def _expect_xapps(self) -> None:
+        """Find out which XApps the watch will report first."""
+        keys: list[NamespacedName] = []
+        try:
+            for namespace in self._settings.namespaces or (None,):
+                async for page in self.kube.list_pages(XAPPS, namespace=namespace, metadata_only=True):
+                    keys += (_key_and_uid(item)[0] for item in page.items)
+        except KubeError as error:
+            _log.warning("deletions do not wait for all XApps to be known", error=error.message)
+            return
+        self._xapps.expect(keys)
+        timer = asyncio.get_running_loop().call_later(LISTING_SECONDS, self._xapps.expect, ())
+        self._stack.callback(timer.cancel)
 
     async def _delete_unowned_archives(self) -> None:
         while True:

@@ -8,10 +8,11 @@ XApp to its last. Where the RoleBinding is missing, the watch is refused, and be
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import OPERATOR_ACCOUNT, SECRETS_ROLE
+from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, KubeError
 from xapp_operator.helm.release_index import ReleaseKey, RevisionInfo, parse_revision
@@ -19,26 +20,45 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.kube.watch.namespaced_watch import NamespacedWatch
 from xapp_operator.kube.watch.watch_cache import Subscriber, WatchCache
+from xapp_operator.monitor.live_objects import LiveObject, xapp_live_object
 
 HELM_OWNER: Final = "helm"
 
 RevisionEntry: TypeAlias = tuple[ReleaseKey, RevisionInfo]
-SecretEntry: TypeAlias = RevisionEntry | str
-"""A revision of a release, or the resource version of another Secret."""
+
+
+class OtherSecret(NamedTuple):
+    """A Secret that is not one of Helm's; `live` is set if it is an object of an XApp's release."""
+
+    resource_version: str
+    live: LiveObject | None
+
+
+SecretEntry: TypeAlias = RevisionEntry | OtherSecret
+"""A revision of a release, or another Secret."""
 
 
 class SecretWatch:
     """The Secrets of all namespaces that hold XApps."""
 
-    def __init__(self, kube: KubeClient, settings: Settings, *, on_status: Callable[[str | None], None]) -> None:
+    def __init__(
+        self,
+        kube: KubeClient,
+        settings: Settings,
+        *,
+        on_status: Callable[[str | None], None],
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
         """Prepare without a watch.
 
         Args:
             kube: the client.
             settings: `secrets_watch` and `namespaces` are used.
             on_status: called with a namespace (None: all) when `is_starting` or `unavailable` has changed there.
+            clock: for the times of releases.
         """
         self._kube = kube
+        self._clock = clock
         self._cluster_wide = settings.secrets_watch == "cluster" and not settings.namespaces
         self._account = f"{settings.leader_election_namespace}:{OPERATOR_ACCOUNT}"
         self._watch: NamespacedWatch[SecretEntry] = NamespacedWatch(
@@ -80,7 +100,7 @@ class SecretWatch:
     def resource_version(self, namespace: str, name: str) -> str | None:
         """Return the resource version of a Secret that is not one of Helm's."""
         found = self._watch.get(namespace=namespace, name=name)
-        return found if isinstance(found, str) else None
+        return found.resource_version if isinstance(found, OtherSecret) else None
 
     @property
     def last_contact(self) -> float:
@@ -91,7 +111,7 @@ class SecretWatch:
         return WatchCache(
             self._kube,
             SECRETS,
-            transform=_secret_entry,
+            transform=self._secret_entry,
             namespaces=namespaces,
             metadata_only=True,
             on_status=on_status,
@@ -117,9 +137,8 @@ class SecretWatch:
             f"--serviceaccount={self._account}. {error.message}"
         )
 
-
-def _secret_entry(secret: JsonObject) -> SecretEntry | None:
-    metadata = obj(secret, "metadata")
-    if text(obj(metadata, "labels"), "owner") == HELM_OWNER:
-        return parse_revision(secret)
-    return text(metadata, "resourceVersion")
+    def _secret_entry(self, secret: JsonObject) -> SecretEntry | None:
+        metadata = obj(secret, "metadata")
+        if text(obj(metadata, "labels"), "owner") == HELM_OWNER:
+            return parse_revision(secret, now=self._clock.now())
+        return OtherSecret(text(metadata, "resourceVersion"), xapp_live_object(secret, kind=SECRETS.kind))

@@ -6,30 +6,33 @@ Times are seconds since the epoch here, and RFC 3339 in the resource.
 from __future__ import annotations
 
 import hashlib
-import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias
 
-from xapp_operator.api.models import ReleaseStatus, RevisionStatus, XApp
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
 from xapp_operator.api.names import (
     ANNOTATION_FORCE_AT,
     ANNOTATION_RECONCILE_AT,
     ANNOTATION_RETRY_AT,
     ANNOTATION_ROLLBACK_TO,
+    ANNOTATION_TEST_AT,
 )
-from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt
+from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest
 from xapp_operator.api.status_texts import MESSAGE_MAX
-from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
+from xapp_operator.domain.actions import Nothing, Wait
+from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests, TestOutcome, TestRun
 from xapp_operator.errors import XAppError
 
-RequestField: TypeAlias = Literal["reconcile_at", "retry_at", "force_at", "rollback_to"]
+RequestField: TypeAlias = Literal["reconcile_at", "retry_at", "force_at", "test_at", "rollback_to"]
 """A field of `status.handled`."""
 
 _ANNOTATIONS: Final[dict[RequestField, str]] = {
     "reconcile_at": ANNOTATION_RECONCILE_AT,
     "retry_at": ANNOTATION_RETRY_AT,
     "force_at": ANNOTATION_FORCE_AT,
+    "test_at": ANNOTATION_TEST_AT,
     "rollback_to": ANNOTATION_ROLLBACK_TO,
 }
 
@@ -43,23 +46,68 @@ class StatusDraft:
     history: tuple[RevisionStatus, ...]
     held_revision: int | None
     handled: HandledAnnotations
+    test: TestRun | None
     labelled_revision: int | None  # not stored: the revision that has the registration labels of this generation
     unlocked: bool = False  # not stored: this reconcile unlocked the release
     orphans_deleted: bool = False  # not stored: this reconcile deleted what the release left behind
+    drift_corrected: str = ""  # not stored: what this reconcile corrected
     repository_error: XAppError | None = None  # not stored: why the ChartRepository could not be created
 
     @classmethod
-    def from_status(cls, xapp: XApp) -> StatusDraft:
+    def from_status(cls, xapp: XApp, *, now: float) -> StatusDraft:
         status, release = xapp.status, xapp.status.release or ReleaseStatus()
         generation_observed = status.observed_generation == xapp.metadata.generation
-        return cls(
-            attempt=attempt_from_status(status.last_attempt, now=time.time()),
+        draft = cls(
+            attempt=attempt_from_status(status.last_attempt, now=now),
             release=release,
             history=tuple(status.history or ()),
             held_revision=status.held_revision if generation_observed else None,
             handled=status.handled or HandledAnnotations(),
+            test=load_test_run(status.last_test, now=now),
             labelled_revision=release.revision if generation_observed or status.observed_generation == -1 else None,
         )
+        return draft if generation_observed or xapp.spec.suspend else draft.after_spec_change(xapp)
+
+    def after_spec_change(self, xapp: XApp) -> StatusDraft:
+        """Return the draft without a failure of an earlier spec, and without a rollback that was requested of it."""
+        unfinished = (AttemptOutcome.FAILED, AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED)
+        attempt = self.attempt
+        requested = attempt is not None and attempt.outcome in unfinished and attempt.rollback_to
+        draft = replace(self, attempt=attempt_after_spec_change(attempt, self.release))
+        is_same = bool(requested) and requested == requested_value(xapp, "rollback_to")
+        return draft.with_handled(xapp, "rollback_to") if is_same else draft
+
+    def with_unwritten(self, newer: StatusDraft, xapp: XApp, *, same_generation: bool) -> StatusDraft:
+        """Return the draft with what actions did whose outcome could not be written."""
+        draft = replace(
+            self,
+            attempt=newer.attempt,
+            release=newer.release,
+            history=newer.history,
+            handled=newer.handled,
+            test=newer.test,
+        )
+        if not same_generation:
+            return draft.after_spec_change(xapp)
+        return replace(draft, held_revision=newer.held_revision, labelled_revision=newer.labelled_revision)
+
+    def with_settled_attempt(self, decision: Wait | Nothing, health: HealthStatus) -> StatusDraft:
+        """Return the draft whose attempt says that its objects have become healthy, or did not in time."""
+        attempt = self.attempt
+        if attempt is None:
+            return self
+        if isinstance(decision, Wait) and decision.reason == Reason.HEALTH_CHECK_FAILED:
+            attempt = replace(
+                attempt,
+                outcome=AttemptOutcome.UNHEALTHY,
+                permanent=True,
+                reason=decision.reason,
+                message=decision.message,
+            )
+        healthy = isinstance(decision, Nothing) and health is HealthStatus.HEALTHY
+        if healthy and attempt.outcome is not AttemptOutcome.FAILED:
+            attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)
+        return replace(self, attempt=attempt)
 
     def with_handled(self, xapp: XApp, *fields: RequestField) -> StatusDraft:
         """Return the draft with the annotations of `fields` marked as handled."""
@@ -102,7 +150,22 @@ def attempt_from_status(last: LastAttempt | None, *, now: float) -> Attempt | No
         permanent=bool(last.permanent),
         reason=last.reason or "",
         message=last.message or "",
+        rollback_to=last.rollback_to or "",
+        hook=last.hook,
     )
+
+
+def attempt_after_spec_change(attempt: Attempt | None, release: ReleaseStatus) -> Attempt | None:
+    """Return the attempt without a failure: a changed spec may succeed with the same chart and values.
+
+    `adopt`, `serviceAccountName` or `timeout` may be what changed. A deployed revision that is not healthy stays
+    recorded.
+    """
+    if attempt is None or attempt.digests is None:
+        return attempt
+    deployed = (attempt.digests.chart, attempt.digests.values) == (release.chart_digest, release.values_digest)
+    is_over = attempt.outcome is AttemptOutcome.FAILED or (attempt.outcome is AttemptOutcome.UNHEALTHY and not deployed)
+    return None if is_over else attempt
 
 
 def attempt_to_status(attempt: Attempt | None) -> LastAttempt | None:
@@ -118,10 +181,51 @@ def attempt_to_status(attempt: Attempt | None) -> LastAttempt | None:
         permanent=attempt.permanent if failed else None,
         reason=attempt.reason if failed else None,
         message=attempt.message if failed else None,
+        rollback_to=attempt.rollback_to or None,
+        hook=attempt.hook if failed or attempt.outcome is AttemptOutcome.RUNNING else None,
         count=attempt.count,
         first_at=utc(attempt.first_at),
         last_at=utc(attempt.last_at),
     )
+
+
+def load_test_run(last: LastTest | None, *, now: float) -> TestRun | None:
+    """Return the run of tests that a status stores, if any; a time in the future counts as `now`."""
+    if last is None or last.revision is None or last.outcome not in set(TestOutcome) or last.first_at is None:
+        return None
+    return TestRun(
+        revision=last.revision,
+        outcome=TestOutcome(last.outcome),
+        first_at=min(last.first_at.timestamp(), now),
+        last_at=min((last.last_at or last.first_at).timestamp(), now),
+        requested=bool(last.requested),
+        count=last.count or 1,
+        message=last.message or "",
+    )
+
+
+def store_test_run(run: TestRun | None) -> LastTest | None:
+    if run is None:
+        return None
+    return LastTest(
+        revision=run.revision,
+        outcome=run.outcome.value,
+        requested=run.requested or None,
+        message=run.message or None,
+        count=run.count,
+        first_at=utc(run.first_at),
+        last_at=utc(run.last_at),
+    )
+
+
+def begin_test_run(previous: TestRun | None, *, revision: int, requested: bool, now: float) -> TestRun:
+    """Return a new run of the tests; it continues the count of `previous`, a run of this revision that did not end."""
+    run = TestRun(revision=revision, outcome=TestOutcome.RUNNING, first_at=now, last_at=now, requested=requested)
+    if previous is None or previous.ended or previous.revision != revision:
+        return run
+    # Time during which no operator worked on it does not count towards the timeout.
+    first_at = previous.first_at if previous.outcome is TestOutcome.INTERRUPTED else now
+    return replace(run, first_at=first_at, count=previous.count + 1)
 
 
 def utc(seconds: float) -> datetime:
@@ -130,7 +234,13 @@ def utc(seconds: float) -> datetime:
 
 
 def start_attempt(
-    previous: Attempt | None, *, action: str, digests: Digests | None, generation: int, now: float
+    previous: Attempt | None,
+    *,
+    action: str,
+    digests: Digests | None,
+    generation: int,
+    now: float,
+    rollback_to: str = "",
 ) -> Attempt:
     """Return a new attempt; it continues the count of `previous` if that was the same action and did not succeed."""
     first_attempt = Attempt(
@@ -140,10 +250,11 @@ def start_attempt(
         first_at=now,
         last_at=now,
         generation=generation,
+        rollback_to=rollback_to,
     )
     same = (
         previous is not None
-        and (previous.action, previous.digests) == (action, digests)
+        and (previous.action, previous.digests, previous.rollback_to) == (action, digests, rollback_to)
         and previous.outcome in (AttemptOutcome.FAILED, AttemptOutcome.RUNNING)
     )
     if previous is None or not same:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import cast
 
 from xapp_operator.api.chart_repository import ChartRepository, ChartRepositoryStatus
-from xapp_operator.api.conditions import READY, RECONCILING, RELEASED, STALLED, ConditionSet, Reason
+from xapp_operator.api.conditions import READY, RECONCILING, RELEASED, STALLED, TEST_SUCCESS, ConditionSet, Reason
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import (
     SERVICES_MAX,
@@ -20,15 +20,16 @@ from xapp_operator.api.models import (
     XAppHealth,
     XAppStatus,
 )
-from xapp_operator.api.status_parts import Progress
+from xapp_operator.api.status_parts import HandledAnnotations, Progress
 from xapp_operator.api.status_texts import MESSAGE_MAX
 from xapp_operator.common.text import shorten
 from xapp_operator.domain.actions import Nothing, Wait
-from xapp_operator.domain.plan_input import AttemptOutcome
+from xapp_operator.domain.plan_input import AttemptOutcome, DriftState, TestOutcome
 from xapp_operator.domain.progress import NO_RETRIES, SourceRetries, find_progress
 from xapp_operator.errors import XAppError
 from xapp_operator.monitor.xapp_monitor import MonitorReport
-from xapp_operator.reconcile.status_draft import StatusDraft, attempt_to_status, utc
+from xapp_operator.reconcile.drift_reporting import set_drifted
+from xapp_operator.reconcile.status_draft import StatusDraft, attempt_to_status, store_test_run, utc
 
 SUCCESS_REASONS = {
     "Install": Reason.INSTALL_SUCCEEDED,
@@ -52,6 +53,7 @@ def render_status(
     *,
     now: datetime,
     retries: SourceRetries = NO_RETRIES,
+    drift: DriftState | None = None,
 ) -> JsonObject:
     """Return the whole status as JSON, without the fields that are None.
 
@@ -59,6 +61,8 @@ def render_status(
     """
     conditions = ConditionSet(xapp.status.conditions or (), generation=xapp.metadata.generation, now=now)
     _set_released(conditions, draft)
+    _set_tested(conditions, draft)
+    set_drifted(conditions, xapp, draft, drift)
     if isinstance(decision, Wait):
         phase = _set_waiting(conditions, decision, draft, xapp)
     else:
@@ -76,9 +80,10 @@ def render_status(
         services=list(live.services[:SERVICES_MAX]) or None if exists else None,
         resources=ResourceCounts(total=live.total, ready=live.ready) if exists else None,
         last_attempt=attempt_to_status(draft.attempt),
+        last_test=store_test_run(draft.test),
         held_revision=draft.held_revision,
         progress=_progress(xapp, draft, decision, live, now=now, retries=retries),
-        handled=draft.handled if draft.handled.model_fields_set else None,
+        handled=draft.handled if draft.handled != HandledAnnotations() else None,
     )
     return cast("JsonObject", status.model_dump(mode="json", by_alias=True, exclude_none=True))
 
@@ -160,6 +165,19 @@ def _set_released(conditions: ConditionSet, draft: StatusDraft) -> None:
         conditions.set(
             RELEASED, status=False, reason=FAILURE_REASONS.get(attempt.action, attempt.reason), message=attempt.message
         )
+
+
+def _set_tested(conditions: ConditionSet, draft: StatusDraft) -> None:
+    run = draft.test
+    if run is None or run.revision != draft.release.revision:
+        conditions.remove(TEST_SUCCESS)  # of another revision: about this one, nothing is known
+    elif run.outcome is TestOutcome.SUCCEEDED:
+        conditions.set(TEST_SUCCESS, status=True, reason=Reason.TEST_SUCCEEDED, message=run.message)
+    elif run.outcome is TestOutcome.FAILED:
+        conditions.set(TEST_SUCCESS, status=False, reason=Reason.TEST_FAILED, message=run.message)
+    else:
+        message = run.message or f"the tests of revision {run.revision} run, or wait for a place"
+        conditions.set(TEST_SUCCESS, status=None, reason=Reason.PROGRESSING, message=message)
 
 
 def describe_release(draft: StatusDraft) -> str:

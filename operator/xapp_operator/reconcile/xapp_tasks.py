@@ -26,26 +26,27 @@ class RunningSteps:
 
     def __init__(self) -> None:
         self._tasks: dict[NamespacedName, asyncio.Task[Any]] = {}
+        self._versions: dict[NamespacedName, Hashable] = {}
         self._interrupted: set[NamespacedName] = set()
 
     def is_running(self, key: NamespacedName) -> bool:
         return key in self._tasks
 
-    def interrupt(self, key: NamespacedName) -> None:
-        """End the helm step of the XApp, if one runs; `run` then raises StepInterrupted."""
+    def interrupt_outdated(self, key: NamespacedName, *, version: Hashable) -> None:
+        """End the helm step of the XApp if it runs for another version; `run` then raises StepInterrupted."""
         task = self._tasks.get(key)
-        if task is not None:
+        if task is not None and self._versions[key] != version:
             self._interrupted.add(key)
             task.cancel()
 
-    async def run(self, key: NamespacedName, step: Coroutine[Any, Any, T]) -> T:
-        """Run `step` and return its result.
+    async def run(self, key: NamespacedName, step: Coroutine[Any, Any, T], *, version: Hashable) -> T:
+        """Run `step`, which is for this version of the XApp, and return its result.
 
         Raises:
-            StepInterrupted: when `interrupt` was called meanwhile.
+            StepInterrupted: when `interrupt_outdated` was called with another version meanwhile.
         """
         task = asyncio.ensure_future(step)
-        self._tasks[key] = task
+        self._tasks[key], self._versions[key] = task, version
         try:
             return await task
         except asyncio.CancelledError:
@@ -54,7 +55,7 @@ class RunningSteps:
             raise
         finally:
             self._interrupted.discard(key)
-            del self._tasks[key]
+            del self._tasks[key], self._versions[key]
 
 
 @dataclass(frozen=True, slots=True)

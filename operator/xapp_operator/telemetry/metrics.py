@@ -42,6 +42,9 @@ class Metrics:
         self._queue = Gauge("xapp_operator_queue_depth", "XApps that wait for a worker.", registry=registry)
         self._leader = Gauge("xapp_operator_leader", "1 while this process is the leader.", registry=registry)
         self._phases = Gauge("xapp_operator_xapps", "XApps known, by phase.", ("phase",), registry=registry)
+        self._drifted = Gauge(
+            "xapp_operator_drifted_xapps", "XApps with objects that differ from their release.", registry=registry
+        )
         self._helm = Histogram(
             "xapp_operator_helm_seconds",
             "Seconds that a helm process ran, by command and outcome.",
@@ -94,6 +97,9 @@ class Metrics:
         self._phases.clear()
         for phase, count in by_phase.items():
             self._with_labels(self._phases, phase=phase).inc(count)
+
+    def set_drifted_xapps(self, *, count: int) -> None:
+        self._drifted.set(count)
 
     def record_helm(self, *, command: str, outcome: str, seconds: float) -> None:
         self._with_labels(self._helm, command=command, outcome=outcome).observe(seconds)

@@ -49,10 +49,19 @@ class GatewayClient:
         )
 
     def post_deployment(
-        self, form: object, *, file: bytes | None = None, values: str | bytes | None = None, **query: Any
+        self,
+        form: object,
+        *,
+        file: bytes | None = None,
+        values: str | bytes | None = None,
+        repository: object = None,
+        **query: Any,
     ) -> httpx.Response:
         """Deploy; a form that is not a string is sent as JSON."""
-        return self.http.post(DEPLOYMENT, files=multipart_files(form, file=file, values=values), params=query)
+        files = multipart_files(form, file=file, values=values)
+        if repository is not None:
+            files["repository"] = (None, json.dumps(repository))
+        return self.http.post(DEPLOYMENT, files=files, params=query)
 
     def put_deployment(
         self,

@@ -171,6 +171,12 @@ ACCESS_RULES: Final[dict[RouteKey, PermissionRow]] = {
 
 LISTS_OF_A_NAMESPACE: Final[dict[RouteKey, PermissionRow]] = {
     RouteKey("GET", path): PermissionRow(VIEWER_OR_EDITOR, (200,), (action,), _query)
-    for path, action in (("/api/xapps", Action.LIST), ("/api/stream", Action.LIST), ("/api/charts", Action.LIST_CHARTS))
+    for path, action in {
+        "/api/xapps": Action.LIST,
+        "/api/stream": Action.LIST,
+        "/api/repositories": Action.LIST_REPOSITORIES,
+        "/api/charts": Action.LIST_CHARTS,
+        "/api/discovery/services": Action.LIST_SERVICES,
+    }.items()
 }
 """Lists that leave out what the caller may not see, when the query names a namespace."""

@@ -17,7 +17,7 @@ from tests.support.gateway import GatewayServer
 pytestmark = pytest.mark.integration
 
 WAIT_SECONDS: Final = 60.0
-FIELDS: Final = ("reconcile", "retry", "force")
+FIELDS: Final = ("reconcile", "retry", "force", "test")
 
 
 @pytest.fixture
@@ -75,14 +75,7 @@ def test_an_unknown_action_is_422_and_the_known_ones_are_named(deployed: Gateway
     refused = act(deployed, action)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "action")
     if isinstance(action, str):
-        assert "reconcile, retry, force, suspend, resume" in refused.json()["detail"]
-
-
-def test_running_tests_is_refused_because_it_would_do_nothing(deployed: GatewayClient) -> None:
-    refused = act(deployed, "test")
-    assert refused.status_code == 422
-    assert "no effect yet" in refused.json()["detail"]
-    assert "annotations" not in deployed.xapp()["metadata"]
+        assert "reconcile, retry, force, test, suspend, resume" in refused.json()["detail"]
 
 
 def test_actions_without_an_effect_are_409(deployed: GatewayClient) -> None:
@@ -94,7 +87,7 @@ def test_actions_without_an_effect_are_409(deployed: GatewayClient) -> None:
     deployed.add_finalizer()
     try:
         deployed.delete_deployment({"name": XAPP_NAME, "namespace": deployed.namespace})
-        for action in ("reconcile", "force", "suspend", "resume"):
+        for action in ("reconcile", "force", "test", "suspend", "resume"):
             assert act(deployed, action).status_code == 409
         assert act(deployed, "retry").status_code == 202
     finally:
@@ -151,6 +144,23 @@ def test_an_action_that_succeeds_in_time_is_200_and_one_that_fails_is_202(
         deployed, pool, lambda: act(deployed, "retry", wait="60"), lambda: {**stalled_status(), "handled": value()}
     )
     assert (failed.status_code, failed.json()["phase"]) == (202, "Failed")
+
+
+def test_a_request_for_tests_waits_until_they_have_ended_however_they_end(
+    gateway: GatewayServer, deployed: GatewayClient, pool: ThreadPoolExecutor
+) -> None:
+    def tests_run() -> bool:
+        entry = gateway.run_in_loop(lambda one: one.store.get(deployed.namespace, XAPP_NAME))
+        return entry is not None and entry.tests_pending
+
+    waiting = pool.submit(act, deployed, "test", wait="60")
+    wait_until(lambda: annotation(deployed, "test"), timeout=WAIT_SECONDS, what="the annotation")
+    status = {**ready_status(), "handled": {"testAt": annotation(deployed, "test")}}
+    deployed.write_status({**status, "lastTest": {"revision": 1, "outcome": "Running"}})
+    wait_until(tests_run, timeout=WAIT_SECONDS, what="the gateway to see it")
+    assert not waiting.done()
+    deployed.write_status({**status, "lastTest": {"revision": 1, "outcome": "Failed"}})
+    assert waiting.result(WAIT_SECONDS).status_code == 200
 
 
 def test_suspend_waits_for_the_phase(deployed: GatewayClient, pool: ThreadPoolExecutor) -> None:

@@ -168,6 +168,7 @@ def test_the_spec_is_the_form_that_an_upgrade_takes(client: GatewayClient, chart
     assert answer.status_code == 200, answer.text
     found = json.loads(answer.text)
     assert {**found["form"], **form} == found["form"], "all that was sent is there"
+    assert found["uid"] == client.xapp()["metadata"]["uid"]
     assert (found["values"], found["archive"], found["generation"]) == (
         {"token": MASK, "big": 9223372036854775807},
         None,

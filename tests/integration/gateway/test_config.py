@@ -97,6 +97,7 @@ def generation_of(client: GatewayClient) -> int:
 def test_before_the_first_revision_the_configuration_has_the_values(deployed: GatewayClient) -> None:
     found = show(deployed)
     assert found == {
+        "uid": deployed.xapp()["metadata"]["uid"],
         "generation": 1,
         "services": [],
         "effective": {**WRITTEN, "token": MASK, "replicas": 1},

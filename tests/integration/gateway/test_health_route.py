@@ -239,6 +239,28 @@ def messages(report: JsonObject) -> list[str]:
     return [each["message"] for each in report["resources"]]
 
 
+def test_the_pod_of_a_hook_is_shown_while_helm_waits_for_it(client: GatewayClient) -> None:
+    client.deploy()
+    name = f"{client.namespace}-preflight"
+    probe: JsonObject = {"name": "preflight", "image": "registry.example.com/preflight:1"}
+    template: JsonObject = {"spec": {"restartPolicy": "Never", "containers": [probe]}}
+    job: JsonObject = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"template": template},
+    }
+    client.api.create(f"/apis/batch/v1/namespaces/{client.namespace}/jobs", job)
+    hook = {"kind": "Job", "name": name}
+    client.write_status({**ready_status(), "lastAttempt": {"action": "Install", "outcome": "Running", "hook": hook}})
+    report = wait_health(client, lambda found: found["pods"] and found["events"], what="the pod of the hook")
+    [pod] = report["pods"]
+    assert pod["name"].startswith(f"{name}-")
+    assert {each["object"]["kind"] for each in report["events"]} <= {"XApp", "Job", "Pod"}
+    answer = client.http.get(f"/api/xapps/{client.namespace}/{XAPP_NAME}/logs")
+    assert answer.headers["X-Pod"] == pod["name"], answer.text
+
+
 def test_the_health_of_a_missing_xapp_is_404(client: GatewayClient) -> None:
     answer = client.http.get(f"/api/xapps/{client.namespace}/absent/health")
     assert answer.status_code == 404

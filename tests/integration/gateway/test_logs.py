@@ -1,7 +1,11 @@
-"""Events about an xApp, and the selection of a log. Logs themselves need a real node (tests/e2e/test_logs.py)."""
+"""Events about an xApp, the selection of a log, and how much of it is sent.
+
+Simulated containers have one short log. Logs of real ones: tests/e2e/test_logs.py.
+"""
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -17,6 +21,7 @@ from tests.support.helm_user import HelmUser
 from tests.support.vendor_charts import drax_chart
 from xapp_operator.gateway.http.limits import OPEN_LOGS_MAX
 from xapp_operator.gateway.state import Gateway
+from xapp_operator.gateway.xapps import log_responses, log_target
 
 pytestmark = pytest.mark.integration
 
@@ -28,7 +33,7 @@ BY_HAND: Final = "by-hand"
 
 @pytest.fixture
 def running(client: GatewayClient, helm_user: HelmUser) -> GatewayClient:
-    """A labelled chart with one pod, whose container has no log."""
+    """A labelled chart with one simulated pod."""
     helm_user.install(BY_HAND, drax_chart())
     registered(client, BY_HAND)
     health = f"/api/xapps/{client.namespace}/{BY_HAND}/health"
@@ -146,3 +151,38 @@ def test_an_event_id_of_another_stream_is_refused(client: GatewayClient) -> None
     path = f"/api/xapps/{client.namespace}/{XAPP_NAME}/logs"
     assert client.http.get(path, params={"follow": "true"}, headers={"Last-Event-ID": "7"}).status_code == 400
     assert client.http.get(path, headers={"Last-Event-ID": "7"}).status_code == 404
+
+
+def test_a_followed_log_ends_at_its_limit_and_goes_on_after_it(
+    running: GatewayClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/api/xapps/{running.namespace}/{BY_HAND}/logs"
+    wait_until(lambda: running.http.get(path).is_success, timeout=WAIT_SECONDS, what="its log")
+    monkeypatch.setattr(log_responses, "LOG_EVENTS_MAX_BYTES", 1_000)
+    ids: list[str] = []
+    lines: list[str] = []
+    while len(lines) < 60:
+        headers = {"Last-Event-ID": ids[-1]} if ids else {}
+        answer = running.http.get(path, params={"follow": "true", "tail": "100"}, headers=headers)
+        assert len(answer.content) >= 1_000
+        *events_of_lines, limit = re.findall(r"^id: (.*)\n(?:event: (.*)\n)?data: (.*)\n\n", answer.text, re.MULTILINE)
+        for event_id, _, data in events_of_lines:
+            ids.append(event_id)
+            lines.append(data)
+        assert limit[:2] == (ids[-1], "limit")
+        assert f"ask again with Last-Event-ID {ids[-1]}, or with since=" in limit[2]
+    assert "\n".join(lines) in running.http.get(path, params={"tail": "10000"}).text
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_text_of_a_log_says_that_it_is_cut(running: GatewayClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = f"/api/xapps/{running.namespace}/{BY_HAND}/logs"
+    wait_until(lambda: running.http.get(path).is_success, timeout=WAIT_SECONDS, what="its log")
+    whole = running.http.get(path, params={"tail": "50"}).text
+    for module in (log_responses, log_target):
+        monkeypatch.setattr(module, "LOG_TEXT_MAX_BYTES", 100)
+    text = running.http.get(path, params={"tail": "50"}).text
+    *lines, mark = text.splitlines()
+    assert mark.startswith("--- This answer is cut")
+    assert "\n".join(lines)[:100] in whole
+    assert len("\n".join(lines)) in (99, 100)

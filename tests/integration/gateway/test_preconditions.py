@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -19,6 +19,9 @@ from xapp_operator.kube.resources import XAPPS as XAPP_RESOURCE
 pytestmark = pytest.mark.integration
 
 TYPE: Final = "urn:xapp-operator:problem:precondition-failed"
+ANOTHER_UID: Final = "0b5ad8e4-0f0e-4b3c-9d53-1a2b3c4d5e6f"
+REPLACED: Final = ("upgrade", "*", 409)
+"""The caller named no version, but the new spec was made from what the gateway had read."""
 Send = Callable[[GatewayClient, str], httpx.Response]
 
 
@@ -86,15 +89,53 @@ def test_a_dry_run_for_another_generation_is_412(deployed: GatewayClient, name: 
 
 
 @pytest.mark.parametrize("name", WRITES)
-@pytest.mark.parametrize("if_match", ['"1"', "1", "*"])
-def test_a_write_for_the_current_generation_is_made(deployed: GatewayClient, name: str, if_match: str) -> None:
-    before = deployed.xapp()["metadata"]["resourceVersion"]
-    assert WRITES[name](deployed, if_match).status_code == 202
-    assert deployed.xapp()["metadata"]["resourceVersion"] != before
+@pytest.mark.parametrize("if_match", ['"1"', "1", "*", '"{uid}"', '"{uid}/1"', "{uid}/1"])
+def test_a_write_for_the_xapp_as_it_is_is_made(deployed: GatewayClient, name: str, if_match: str) -> None:
+    before = deployed.xapp()["metadata"]
+    assert WRITES[name](deployed, if_match.format(uid=before["uid"])).status_code == 202
+    assert deployed.xapp()["metadata"]["resourceVersion"] != before["resourceVersion"]
 
 
-@pytest.mark.parametrize("if_match", ['"a"', 'W/"1"', '"1", "2"', '""', '"1', "1.0", "-1", "1" * 19])
-def test_a_header_that_is_no_generation_is_400(deployed: GatewayClient, if_match: str) -> None:
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_for_another_xapp_of_the_name_is_412_and_changes_nothing(deployed: GatewayClient, name: str) -> None:
+    """Both have generation 1: only the uid tells them apart."""
+    before = deployed.xapp()
+    for if_match in (f'"{ANOTHER_UID}"', f'"{ANOTHER_UID}/1"', f"{ANOTHER_UID}/1"):
+        refused = WRITES[name](deployed, if_match)
+        assert (refused.status_code, refused.json()["type"]) == (412, TYPE), refused.text
+        assert "another uid" in refused.json()["detail"]
+    stale = WRITES[name](deployed, f'"{before["metadata"]["uid"]}/2"')
+    assert (stale.status_code, "has generation 1" in stale.json()["detail"]) == (412, True)
+    assert deployed.xapp() == before
+
+
+@pytest.mark.parametrize(("name", "if_match", "status"), [*((name, '"{uid}/1"', 412) for name in WRITES), REPLACED])
+def test_an_xapp_that_replaces_the_meant_one_before_the_write_stays_as_it_is(
+    deployed: GatewayClient, monkeypatch: pytest.MonkeyPatch, name: str, if_match: str, status: int
+) -> None:
+    raced, old = threading.Event(), deployed.xapp()
+    original = KubeClient.get
+
+    async def get(self: KubeClient, resource: object, *args: object, **options: object) -> object:
+        found = await original(self, resource, *args, **options)  # type: ignore[arg-type]
+        if resource == XAPP_RESOURCE and not raced.is_set():
+            raced.set()
+            deploy_another(deployed, old)
+        return found
+
+    monkeypatch.setattr(KubeClient, "get", get)
+    refused = WRITES[name](deployed, if_match.format(uid=old["metadata"]["uid"]))
+    assert raced.is_set()
+    assert refused.status_code == status, refused.text
+    found = deployed.xapp()
+    assert (found["spec"]["owner"], found["spec"]["values"]) == ("another", {"greeting": "hello"})
+    assert (found["metadata"]["generation"], found["metadata"].get("annotations")) == (1, None)
+
+
+@pytest.mark.parametrize(
+    "if_match", ['"a"', 'W/"1"', '"1", "2"', '""', '"1', "1.0", "-1", "1" * 19, "/1", f"{ANOTHER_UID}/"]
+)
+def test_a_header_that_is_neither_generation_nor_uid_is_400(deployed: GatewayClient, if_match: str) -> None:
     for name, send in WRITES.items():
         refused = send(deployed, if_match)
         assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "If-Match"), (name, refused.text)
@@ -143,6 +184,15 @@ def test_a_change_of_the_status_between_reading_and_writing_does_not_matter(
     assert raced.is_set()
 
 
+def deploy_another(client: GatewayClient, old: dict[str, Any]) -> None:
+    """Delete the XApp and create another one of its name, of another owner."""
+    client.api.delete(f"{XAPPS.format(client.namespace)}/{XAPP_NAME}")
+    head = {"name": XAPP_NAME, "namespace": client.namespace}
+    kind = {"apiVersion": old["apiVersion"], "kind": old["kind"]}
+    spec = {**old["spec"], "owner": "another"}
+    client.api.create(XAPPS.format(client.namespace), {**kind, "metadata": head, "spec": spec})
+
+
 def delete(client: GatewayClient, if_match: str) -> httpx.Response:
     body = json.dumps({"name": XAPP_NAME, "namespace": client.namespace})
     return client.http.request("DELETE", "/api/deployment/xapp", content=body, headers={"If-Match": if_match})
@@ -161,15 +211,11 @@ def test_an_xapp_that_replaces_the_meant_one_before_the_deletion_stays(
     deployed: GatewayClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = KubeClient.delete
-    target = f"{XAPPS.format(deployed.namespace)}/{XAPP_NAME}"
     old = deployed.xapp()
 
     async def delete_later(self: KubeClient, resource: object, *args: object, **options: object) -> object:
         if resource == XAPP_RESOURCE:
-            deployed.api.delete(target)
-            head = {"name": XAPP_NAME, "namespace": deployed.namespace}
-            kind = {"apiVersion": old["apiVersion"], "kind": old["kind"]}
-            deployed.api.create(XAPPS.format(deployed.namespace), {**kind, "metadata": head, "spec": old["spec"]})
+            deploy_another(deployed, old)
         return await original(self, resource, *args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(KubeClient, "delete", delete_later)

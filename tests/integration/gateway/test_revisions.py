@@ -106,7 +106,9 @@ def test_only_what_is_asked_for_is_compared(released: GatewayClient) -> None:
 def test_a_revision_that_is_not_kept_is_not_found(released: GatewayClient, revision: str) -> None:
     for path in (f"history/{revision}", f"history/1/diff/{revision}", f"history/{revision}/diff/1"):
         answer = fetch(released, path)
-        assert (answer.status_code, "GET …/history lists the revisions" in answer.json()["detail"]) == (404, True)
+        assert (answer.status_code, "choose one of the history" in answer.json()["detail"]) == (404, True)
+        history = f"/api/xapps/{released.namespace}/{XAPP_NAME}/history"
+        assert answer.json()["next"] == [{"method": "GET", "path": history}]
 
 
 def test_a_revision_that_helm_has_removed_is_not_found(released: GatewayClient) -> None:

@@ -19,6 +19,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import HelmError, HelmTimeout
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.release_storage import remove_unserved_kinds, unlock_release
+from xapp_operator.helm.watchdog_process import processes_in
 
 pytestmark = pytest.mark.integration
 
@@ -39,18 +40,6 @@ async def main():
 
 asyncio.run(main())
 """
-
-
-def helm_processes(folder: Path) -> list[int]:
-    """Return the processes that work in `folder`."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdecimal() and (entry / "cwd").readlink().is_relative_to(folder.resolve()):
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
 
 
 async def hook_runs(helm_namespace: HelmNamespace) -> None:
@@ -83,7 +72,7 @@ async def test_cancelling_during_a_hook_ends_helm_and_marks_the_install_failed(
     await cancelled_in_hook(
         helm_namespace, engine.install(helm_namespace.release_request(chart=slow(chart, "pre-install")))
     )
-    assert helm_processes(helm_settings.cache_dir) == []
+    assert processes_in(helm_settings.cache_dir) == []
     assert helm_namespace.revision_statuses() == {1: "failed"}
     assert (await engine.install(helm_namespace.release_request(replace=True))).status == "deployed"
 
@@ -118,7 +107,7 @@ async def test_a_killed_install_is_pending_and_can_be_unlocked_and_replaced(
 ) -> None:
     task = asyncio.create_task(engine.install(helm_namespace.release_request(chart=slow(chart, "pre-install"))))
     await hook_runs(helm_namespace)
-    (pid,) = helm_processes(helm_settings.cache_dir)
+    (pid,) = processes_in(helm_settings.cache_dir)
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(HelmError, match="killed by signal 9"):
         await task
@@ -161,9 +150,9 @@ async def test_an_orphaned_helm_process_is_ended_by_the_next_operator(
     await hook_runs(helm_namespace)
     parent.kill()
     await asyncio.to_thread(parent.wait)
-    assert len(helm_processes(helm_settings.cache_dir)) == 1
+    assert len(processes_in(helm_settings.cache_dir)) == 1
     assert await engine.reap_orphans() == 1
-    assert helm_processes(helm_settings.cache_dir) == []
+    assert processes_in(helm_settings.cache_dir) == []
     assert helm_namespace.revision_statuses() == {1: "pending-install"}
     unlock(helm_namespace, 1)
     assert (await engine.install(helm_namespace.release_request(replace=True))).status == "deployed"

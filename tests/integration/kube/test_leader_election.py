@@ -14,10 +14,10 @@ import pytest
 
 from tests.integration.kube.tcp_relay import TcpRelay
 from tests.localcluster import Cluster
-from tests.support.eventually import eventually
+from tests.support.eventually import eventually, eventually_async
 from xapp_operator.api.json import JsonObject, integer, obj, text
 from xapp_operator.config import Settings
-from xapp_operator.errors import AccessDenied, KubeError
+from xapp_operator.errors import AccessDenied, KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.leader_election import LeaderElector, process_identity
 from xapp_operator.kube.resources import LEASES
@@ -190,11 +190,45 @@ async def test_a_lease_held_by_another_candidate_is_noticed(kube: KubeClient, na
     assert text(await spec_of(kube, namespace), "holderIdentity") == ELSEWHERE
 
 
-async def test_deleting_the_lease_ends_leadership(kube: KubeClient, namespace: str, enter: Enter) -> None:
-    first = enter()
+async def test_a_leader_keeps_the_lead_when_its_lease_is_deleted(
+    kube: KubeClient, namespace: str, enter: Enter
+) -> None:
+    first, second = enter(identity="a"), enter(identity="b", seconds=LONG_TERM)
     await first.leadership.acquire()
+    waiting = asyncio.create_task(second.leadership.acquire())
+    await eventually(lambda: second.leadership.holder, what="the second to see the first")
+    for _ in range(2):
+        deleted = await kube.get(LEASES, LEASE, namespace=namespace)
+        await kube.delete(LEASES, LEASE, namespace=namespace)
+
+        async def created_again(before: str = text(obj(deleted, "metadata"), "uid")) -> bool:
+            try:
+                lease = await kube.get(LEASES, LEASE, namespace=namespace)
+            except NotFound:
+                return False
+            return text(obj(lease, "metadata"), "uid") != before
+
+        await eventually_async(created_again, what="the Lease to be created again")
+        assert text(await spec_of(kube, namespace), "holderIdentity") == "a"
+    assert (first.leads(), first.lost, second.leads()) == (True, [], False)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def test_a_candidate_takes_over_a_deleted_lease_whose_leader_does_not_come_back(
+    kube: KubeClient, namespace: str, enter: Enter
+) -> None:
+    held: JsonObject = {"holderIdentity": ELSEWHERE, "leaseDurationSeconds": 3600, "renewTime": LONG_AGO}
+    await kube.create(LEASES, {"metadata": {"name": LEASE}, "spec": held}, namespace=namespace)
+    candidate = enter(identity="b")
+    waiting = asyncio.create_task(candidate.leadership.acquire())
+    await eventually(lambda: candidate.leadership.holder, what="the candidate to see the leader")
+    deleted = time.monotonic()
     await kube.delete(LEASES, LEASE, namespace=namespace)
-    await eventually(lambda: first.lost, what="the loss to be noticed")
+    async with asyncio.timeout(60):
+        await waiting
+    assert time.monotonic() - deleted >= TERM
+    assert candidate.leads()
 
 
 async def test_an_unrelated_edit_of_the_lease_changes_nothing(kube: KubeClient, namespace: str, enter: Enter) -> None:
@@ -217,8 +251,9 @@ async def test_an_unrelated_edit_of_the_lease_changes_nothing(kube: KubeClient, 
 async def test_a_lost_candidate_can_lead_again(kube: KubeClient, namespace: str, enter: Enter) -> None:
     first = enter(identity="a")
     await first.leadership.acquire()
-    await kube.delete(LEASES, LEASE, namespace=namespace)
+    await kube.patch(LEASES, LEASE, {"spec": {"holderIdentity": ELSEWHERE}}, namespace=namespace)
     await eventually(lambda: first.lost, what="the loss to be noticed")
+    await kube.patch(LEASES, LEASE, {"spec": {"holderIdentity": ""}}, namespace=namespace)
     await first.leadership.acquire()
     assert first.leads()
 

@@ -244,16 +244,3 @@ def test_suspended_xapp_is_not_changed_but_can_be_deleted(xapps: XAppClient) -> 
     assert _greeting(xapps, "hello") == "hello"
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
     assert xapps.helm_releases() == {}
-
-
-def test_dependency_is_awaited(xapps: XAppClient) -> None:
-    xapps.apply(xapps.uploaded_manifest("second", workload_chart(), dependsOn=[{"name": "first"}]))
-    xapps.wait_until(
-        lambda: (xapps.current_condition("second", "Ready") or {}).get("reason") == "DependencyNotReady",
-        what="the second to wait for the first",
-        xapp="second",
-    )
-    assert xapps.helm_releases() == {}
-    xapps.apply(xapps.uploaded_manifest("first", workload_chart()))
-    xapps.wait_ready("first")
-    xapps.wait_ready("second")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -83,6 +84,19 @@ def test_a_repository_that_fails_keeps_its_failure_while_it_is_tried_again(xapps
             xapps.wait_until(lambda: charts.requests["/index.yaml"] > requests, what="another request")
             xapps.wait_until(lambda: step_and_reason(xapps) == ("chart", "Progressing"), what="the step chart")
         xapps.wait_until(lambda: step_and_reason(xapps) == ("chart", "ChartPullFailed"), what="the failure")
+
+
+def test_a_repository_that_does_not_answer_is_tried_with_growing_pauses(xapps: XAppClient) -> None:
+    started = time.monotonic()
+    xapps.apply(xapps.remote_manifest(NAME, url="http://127.0.0.1:9/y", chart="workload"))
+
+    def tries() -> int:
+        progress = xapps.status(NAME).get("progress") or {}
+        return progress.get("attempt") or 0
+
+    xapps.wait_until(lambda: tries() >= 4, what="the fourth try", xapp=NAME)
+    assert tries() == 4, "a write of the status was another try"
+    assert time.monotonic() - started >= 0.8 * (1 + 2 + 4), "the pauses before the fourth try"
 
 
 def step_and_reason(xapps: XAppClient) -> tuple[str, str]:

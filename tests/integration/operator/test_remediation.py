@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
+import os
+import signal
 import subprocess
 from typing import Any
 
@@ -13,8 +13,10 @@ import pytest
 from tests.localcluster.access import KubectlFailed
 from tests.support.audit import read_audit_events
 from tests.support.operator import OperatorProcess
-from tests.support.workload import workload_chart
+from tests.support.release_records import set_record_status
+from tests.support.workload import HOOK, workload_chart
 from tests.support.xapps import XAppClient
+from xapp_operator.helm.watchdog_process import processes_in
 
 pytestmark = pytest.mark.integration
 
@@ -61,21 +63,10 @@ def test_deletion_ends_a_running_install(xapps: XAppClient) -> None:
     assert xapps.helm_releases() == {}
 
 
-def _lock(xapps: XAppClient, name: str, *, status: str) -> None:
-    """Make the newest revision of a release pending, in payload and label, as a killed helm leaves it."""
-    secret = xapps.get("secret", f"sh.helm.release.v1.{name}.v1")
-    assert secret is not None
-    payload = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(secret["data"]["release"]))))
-    payload["info"]["status"] = status
-    packed = base64.b64encode(base64.b64encode(gzip.compress(json.dumps(payload).encode()))).decode()
-    change = {"metadata": {"labels": {"status": status}}, "data": {"release": packed}}
-    xapps.kubectl("patch", "secret", secret["metadata"]["name"], "--type=merge", "-p", json.dumps(change))
-
-
 def test_pending_release_of_the_operator_is_unlocked(xapps: XAppClient) -> None:
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
     xapps.wait_ready("hello")
-    _lock(xapps, "hello", status="pending-upgrade")
+    set_record_status(xapps, "hello", 1, "pending-upgrade")
     xapps.wait_until(
         lambda: xapps.helm_releases().get("hello", {}).get("status") == "deployed", what="the release to be whole again"
     )
@@ -180,6 +171,24 @@ def test_first_install_that_never_becomes_healthy_names_the_root_cause(xapps: XA
     assert xapps.status("hello")["phase"] == "Degraded"
 
 
+def test_during_a_rollout_the_cause_is_that_of_the_new_pods(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"fail": "CrashLoopBackOff"}, timeout="3s")
+    xapps.apply(manifest)
+
+    def wait_cause(reason: str) -> None:
+        xapps.wait_until(
+            lambda: reason in xapps.status("hello").get("health", {}).get("message", ""),
+            what=f"the cause {reason}",
+            xapp="hello",
+        )
+
+    wait_cause("CrashLoopBackOff")
+    manifest["spec"]["values"] = {"fail": "ErrImagePull"}
+    xapps.apply(manifest)
+    # The old pod has restarts and stays until the new one is ready, which never happens.
+    wait_cause("ErrImagePull")
+
+
 def test_rollback_to_is_done_once_and_held_until_the_spec_changes(xapps: XAppClient) -> None:
     manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"greeting": "one"})
     xapps.apply(manifest)
@@ -200,6 +209,39 @@ def test_rollback_to_is_done_once_and_held_until_the_spec_changes(xapps: XAppCli
     manifest["spec"]["values"] = {"greeting": "three"}
     xapps.apply(manifest)
     assert xapps.wait_ready("hello")["release"]["revision"] == 4
+
+
+@pytest.mark.parametrize("victim", ["helm", "operator"])
+def test_a_rollback_that_was_killed_still_has_its_revision(
+    xapps: XAppClient, operator: OperatorProcess, victim: str
+) -> None:
+    """Helm prunes the history first. The target is the oldest revision, and spec.maxHistory leaves no room for it."""
+    hook = HOOK.replace("pre-install,pre-upgrade", "pre-rollback")
+    manifest = xapps.uploaded_manifest("hello", workload_chart(templates__hook=hook), maxHistory=2)
+    for revision, greeting in enumerate(("one", "two"), start=1):
+        manifest["spec"]["values"] = {"greeting": greeting, "hookSeconds": "4s"}
+        xapps.apply(manifest)
+        xapps.wait_until(
+            lambda revision=revision: xapps.wait_ready("hello")["release"]["revision"] == revision,  # type: ignore[misc]
+            what="the revision",
+            xapp="hello",
+        )
+    xapps.kubectl("annotate", "xapp/hello", "xapp-operator.io/rollback-to=1")
+    xapps.wait_until(lambda: xapps.names("job") == ["hello-prepare"], what="the hook", xapp="hello")
+    if victim == "helm":
+        for pid in processes_in(operator.log.parent / "cache" / "helm"):
+            os.kill(pid, signal.SIGKILL)
+    else:
+        operator.kill()
+        operator.start()
+    xapps.wait_until(
+        lambda: (xapps.status("hello").get("handled") or {}).get("rollbackTo") == "1", what="the rollback", xapp="hello"
+    )
+    xapps.wait_ready("hello")
+    found = xapps.get("configmap", "hello")
+    assert found is not None
+    assert (found["data"]["greeting"], xapps.status("hello")["heldRevision"]) == ("one", 1)
+    xapps.wait_until(lambda: len(xapps.names("secret", "owner=helm")) == 2, what="the history to be pruned")
 
 
 def test_missing_permission_is_named_and_retry_at_starts_another_attempt(xapps: XAppClient) -> None:

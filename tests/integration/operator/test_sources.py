@@ -82,6 +82,22 @@ def test_reconcile_at_ends_the_stall_when_the_index_has_a_new_version(xapps: XAp
     assert xapps.wait_ready("hello")["release"]["chartVersion"] == "0.4.0"
 
 
+def test_reconcile_at_is_in_force_until_the_repository_answers(xapps: XAppClient, charts: ChartServer) -> None:
+    manifest = xapps.remote_manifest("hello", url=charts.url, chart="workload", version="0.1.0")
+    xapps.apply(manifest)
+    xapps.wait_ready("hello")
+    charts.add("workload", "0.9.0", workload_chart(version="0.9.0"))
+    manifest["spec"]["version"] = "0.9.0"
+    manifest["metadata"]["annotations"] = {"xapp-operator.io/reconcile-at": "1"}
+    with charts.dropping("/index.yaml"):
+        before = charts.requests["/index.yaml"]
+        xapps.apply(manifest)
+        xapps.wait_until(lambda: charts.requests["/index.yaml"] >= before + 3, what="more tries", xapp="hello")
+        assert xapps.current_condition("hello", "Stalled") is None
+    xapps.wait_ready("hello")
+    assert xapps.status("hello")["handled"]["reconcileAt"] == "1"
+
+
 def test_missing_chart_is_stalled(xapps: XAppClient, charts: ChartServer) -> None:
     xapps.apply(xapps.remote_manifest("hello", url=charts.url, chart="nothing"))
     assert "nothing" in xapps.wait_stalled("hello")["message"]

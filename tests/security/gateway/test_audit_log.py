@@ -115,6 +115,7 @@ def test_streams_and_websockets_have_a_line_at_their_start_and_end(api: StandInA
             websocket.send(SECRET)
             websocket.recv()
             assert lines(log, 3)[-1]["stage"] == "ResponseStarted"
+        lines(log, 4)  # so does the WebSocket
         with pytest.raises(InvalidStatus), proxied.open_websocket("/ws"):
             pass
         found = lines(log, 5)

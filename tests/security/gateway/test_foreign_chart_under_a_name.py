@@ -55,7 +55,7 @@ def test_an_upload_does_not_use_another_chart_of_its_name(client: GatewayClient,
     )
     for answer in answers:
         assert answer.status_code == 409, answer.text
-        assert f"DELETE /api/charts/{client.namespace}/{STORED}" in answer.json()["detail"]
+        assert answer.json()["next"] == [{"method": "DELETE", "path": f"/api/charts/{client.namespace}/{STORED}"}]
     kept = client.api.get(f"{ARCHIVES.format(client.namespace)}/{STORED}")
     assert kept["spec"] == squatter["spec"]
     assert kept["metadata"]["resourceVersion"] == squatter["metadata"]["resourceVersion"]

@@ -87,7 +87,7 @@ def test_a_new_url_gets_no_credentials_until_the_secret_names_it(xapps: XAppClie
 def test_credentials_go_over_plain_http_only_if_the_repository_says_so(xapps: XAppClient, charts: ChartServer) -> None:
     apply_secret(xapps, kind=REPOSITORY_CREDENTIALS_TYPE, origin=charts.url)
     apply_repository(xapps, charts.url, allowPlainHTTP=False)
-    wait_ready_message(xapps, "False", "set allowPlainHTTP of the ChartRepository")
+    wait_ready_message(xapps, "False", "(allowPlainHTTP of the ChartRepository)")
     assert charts.authorizations == []
     apply_repository(xapps, charts.url, allowPlainHTTP=True)
     wait_ready_message(xapps, "True", "lists 1 chart")

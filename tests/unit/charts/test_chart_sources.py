@@ -12,7 +12,7 @@ import pytest
 import yaml
 from aiohttp import web
 
-from tests.support.charts import chart_archive
+from tests.support.charts import chart_archive, chart_archive_of_size
 from tests.unit.charts.clock import Clock
 from tests.unit.charts.http_site import Reply, WebServer
 from xapp_operator.api.spec_parts import REPOSITORY_SCHEMES, RepositoryType
@@ -340,7 +340,8 @@ async def test_an_uploaded_archive_is_checked_and_stored(sources: ChartSources) 
     assert stored.path == again.path
     assert stored.path.read_bytes() == archive
     with pytest.raises(ChartInvalid, match="more than 1,048,576 bytes"):
-        await sources.store_archive(archive + b"\0" * MIB)
+        await sources.store_archive(chart_archive_of_size(MIB + 1))
+    assert (await sources.store_archive(chart_archive_of_size(MIB))).info.size == MIB
     with pytest.raises(ChartInvalid, match="empty"):
         await sources.store_archive(b"")
 

@@ -5,9 +5,12 @@ import contextlib
 import json
 import os
 import sys
+from asyncio.subprocess import Process
 from pathlib import Path
+from typing import Any
 
 import pytest
+import uvloop
 
 from tests.localcluster.waiting import wait_until
 from xapp_operator.common.bounded_process import (
@@ -80,6 +83,22 @@ async def test_standard_input_larger_than_a_pipe_arrives_completely(tmp_path: Pa
 async def test_a_process_may_ignore_its_input(tmp_path: Path) -> None:
     outcome = await run_process(python(tmp_path, "pass", stdin=b"x" * 3_000_000), limits=LIMITS)
     assert outcome.exit_code == 0
+
+
+def test_a_process_that_ends_before_its_input_is_written_returns_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = asyncio.create_subprocess_exec
+
+    async def start_and_wait(*arguments: Any, **options: Any) -> Process:
+        process = await start(*arguments, **options)
+        await process.wait()
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start_and_wait)
+    command = python(tmp_path, "raise SystemExit(7)", stdin=b"values")
+    outcome = uvloop.run(run_process(command, limits=LIMITS))  # asyncio's own loop ignores such a write
+    assert outcome.exit_code == 7
 
 
 async def test_output_beyond_the_limit_is_dropped_and_reported(tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ DEPLOYMENTS: list[tuple[str, Object, HealthStatus, str]] = [
     ),
     ("paused, ready", deployment(1, AVAILABLE, ROLLED_OUT, paused=True, **replicas(1, 1, 1)), HEALTHY, "is paused"),
     ("paused, old", deployment(1, AVAILABLE, paused=True, **replicas(1, 0, 1)), PROGRESSING, "the rollout is paused"),
+    ("lost all, still available", deployment(2, AVAILABLE, ROLLED_OUT, **replicas(2, 2, 0)), PROGRESSING, "0 of 2"),
     ("lost all", deployment(2, UNAVAILABLE, ROLLED_OUT, **replicas(2, 2, 0)), DEGRADED, "0 of 2 replicas ready"),
     ("lost one", deployment(2, UNAVAILABLE, ROLLED_OUT, **replicas(2, 2, 1)), PROGRESSING, "1 of 2 replicas ready"),
     ("no conditions", deployment(1, **replicas(1, 1, 1)), HEALTHY, ""),

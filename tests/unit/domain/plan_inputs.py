@@ -7,7 +7,7 @@ import pytest
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, XAppSpec
-from xapp_operator.api.spec_parts import UpgradePolicy
+from xapp_operator.api.spec_parts import DriftDetection, UpgradePolicy
 from xapp_operator.domain.actions import Action, RejectRollback, Wait
 from xapp_operator.domain.plan_input import (
     DEPLOYED,
@@ -42,6 +42,7 @@ def spec(
     suspend: bool = False,
     orphan: bool = False,
     on_failure: Literal["rollback", "none"] = "rollback",
+    drift: Literal["disabled", "warn", "enabled"] = "warn",
 ) -> XAppSpec:
     return XAppSpec(
         x_app_name="hello-world",
@@ -55,6 +56,7 @@ def spec(
         suspend=suspend,
         deletion_policy="Orphan" if orphan else "Uninstall",
         upgrade=UpgradePolicy(on_failure=on_failure),
+        drift_detection=DriftDetection(mode=drift),
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.properties import must_occur, occurred
 from tests.unit.charts.http_site import StaticResolver
 from xapp_operator.charts.downloader import GuardedResolver, SocketRefused, guarded_socket
-from xapp_operator.domain.address_rule import AddressRule
+from xapp_operator.domain.address_rule import AddressRule, is_loopback
 from xapp_operator.errors import AddressRefused
 
 RULE = AddressRule(allow_loopback=False)
@@ -45,6 +45,10 @@ def test_private_and_public_addresses_are_allowed(address: str) -> None:
         ("fd00:ec2::254", "the metadata address of a cloud"),
         ("100.100.100.200", "the metadata address of a cloud"),
         ("168.63.129.16", "the metadata address of a cloud"),
+        ("192.0.0.192", "the metadata address of a cloud"),
+        ("fd20:ce::254", "the metadata address of a cloud"),
+        ("2001:0:a9fe:a9fe::1", "the metadata address of a cloud"),
+        ("2001:0:808:808::5601:5601", "the metadata address of a cloud"),
         ("fec0::1", "a site-local address"),
         ("224.0.0.1", "a multicast address"),
         ("ff02::1", "a multicast address"),
@@ -71,6 +75,16 @@ def test_another_spelling_of_a_refused_address_is_refused(address: object) -> No
         occurred("refused")
         for spelling in (f"::ffff:{address}", f"64:ff9b::{address}", f"64:ff9b:1::{address}"):
             assert RULE.refusal_reason(spelling)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST.", "ui.localhost", "127.9.9.9", "::1", "[::1]"])
+def test_a_loopback_host_is_told_by_its_text(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["evillocalhost", "localhost.evil.com", "127.0.0.1.nip.io", "2130706433", "[::2]", ""])
+def test_another_host_is_no_loopback_host(host: str) -> None:
+    assert not is_loopback(host)
 
 
 async def test_of_several_addresses_only_the_allowed_are_used() -> None:

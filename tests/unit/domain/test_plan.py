@@ -38,6 +38,7 @@ from xapp_operator.domain.plan import plan
 from xapp_operator.domain.plan_input import (
     UNINSTALL,
     AnnotationRequests,
+    Attempt,
     AttemptOutcome,
     LabelState,
     ObservedState,
@@ -48,6 +49,18 @@ from xapp_operator.errors import ChartNotFound, SourceUnavailable
 FOREIGN = "acme-ran-other"
 PENDING = ["pending-install", "pending-upgrade", "pending-rollback"]
 ALL_STATES = [*PENDING, "deployed", "superseded", "failed", "uninstalling", "uninstalled", "unknown"]
+
+
+def uninstall_failed(*, last_at: float, count: int = 1) -> Attempt:
+    return attempt(
+        AttemptOutcome.FAILED,
+        action=UNINSTALL,
+        digests=None,
+        count=count,
+        last_at=last_at,
+        reason=Reason.UNINSTALL_FAILED,
+    )
+
 
 HELD_OLD = release(revision=3, digests=OLD, earlier=DEPLOYED_BEFORE)
 
@@ -83,7 +96,7 @@ DELETION = [
         plan_input(
             release(),
             deleting=True,
-            last=attempt(AttemptOutcome.FAILED, action=UNINSTALL, digests=None, count=4, last_at=NOW - 7.0),
+            last=uninstall_failed(count=4, last_at=NOW - 7.0),
         ),
         wait(Reason.UNINSTALL_FAILED, until=NOW + 1.0),
     ),
@@ -92,7 +105,7 @@ DELETION = [
         plan_input(
             release(),
             deleting=True,
-            last=attempt(AttemptOutcome.FAILED, action=UNINSTALL, digests=None, count=4, last_at=NOW - 8.0),
+            last=uninstall_failed(count=4, last_at=NOW - 8.0),
         ),
         Uninstall(),
     ),
@@ -101,7 +114,7 @@ DELETION = [
         plan_input(
             release(),
             deleting=True,
-            last=attempt(AttemptOutcome.FAILED, action=UNINSTALL, digests=None, last_at=NOW),
+            last=uninstall_failed(last_at=NOW),
             requests=AnnotationRequests(retry=True),
         ),
         Uninstall(),
@@ -112,7 +125,7 @@ DELETION = [
             release(),
             deleting=True,
             wanted=spec(orphan=True),
-            last=attempt(AttemptOutcome.FAILED, action=UNINSTALL, digests=None, last_at=NOW),
+            last=uninstall_failed(last_at=NOW),
         ),
         Nothing(),
     ),
@@ -186,7 +199,7 @@ LEFT_BEHIND = [
         "uninstalling-failed-just-now",
         plan_input(
             release("uninstalling"),
-            last=attempt(AttemptOutcome.FAILED, action=UNINSTALL, digests=None, last_at=NOW - 0.5),
+            last=uninstall_failed(last_at=NOW - 0.5),
         ),
         wait(Reason.UNINSTALL_FAILED, until=NOW + 0.5),
     ),
@@ -194,7 +207,7 @@ LEFT_BEHIND = [
         "uninstalling-failed-and-due",
         plan_input(
             release("uninstalling"),
-            last=attempt(AttemptOutcome.FAILED, action=UNINSTALL, digests=None, last_at=NOW - 1.0),
+            last=uninstall_failed(last_at=NOW - 1.0),
         ),
         Uninstall(hooks=False),
     ),

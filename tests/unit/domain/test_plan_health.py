@@ -23,9 +23,10 @@ from tests.unit.domain.plan_inputs import (
 )
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
-from xapp_operator.domain.actions import Action, Nothing, Rollback, Upgrade, Wait
+from xapp_operator.domain.actions import Action, Nothing, RejectRollback, Rollback, Upgrade, Wait
 from xapp_operator.domain.plan import plan
 from xapp_operator.domain.plan_input import (
+    HEALTH_PENDING,
     INSTALL,
     ROLLBACK,
     SUPERSEDED,
@@ -59,6 +60,7 @@ def awaited(
 JUDGED = replace(
     awaited(for_seconds=TIMEOUT), attempt=attempt(AttemptOutcome.UNHEALTHY, reason=Reason.HEALTH_CHECK_FAILED)
 )
+JUDGED_AGAIN = replace(JUDGED, attempt=attempt(AttemptOutcome.UNHEALTHY, count=2))
 NEVER = replace(
     awaited(for_seconds=TIMEOUT, action=INSTALL),
     attempt=attempt(AttemptOutcome.UNHEALTHY, action=INSTALL, reason=Reason.HEALTH_CHECK_FAILED),
@@ -86,6 +88,14 @@ NOT_HEALTHY = [
         awaited(AttemptOutcome.INTERRUPTED, for_seconds=TIMEOUT),
         Rollback(1),
     ),
+    *(
+        case(
+            f"another-upgrade-never-made-a-revision-{outcome}",
+            replace(OVERDUE, attempt=attempt(outcome, digests=OTHER, first_at=LONG_AGO, last_at=LONG_AGO)),
+            Nothing(),
+        )
+        for outcome in sorted(HEALTH_PENDING)
+    ),
     case("succeeded-degraded-later", awaited(AttemptOutcome.SUCCEEDED, for_seconds=TIMEOUT), Nothing()),
     case(
         "failed-although-helm-had-deployed-degraded-later",
@@ -112,6 +122,7 @@ NOT_HEALTHY = [
         Rollback(1),
     ),
     case("forced-over-the-same-chart-and-values", there(JUDGED, FORCED), STALLED),
+    case("second-try-after-an-interruption", there(JUDGED_AGAIN, FORCED), Rollback(1)),
     case("rolled-back", there(JUDGED, UNDONE), STALLED),
     case("rolled-back-and-degraded", replace(there(JUDGED, UNDONE), health=HealthStatus.DEGRADED), STALLED),
     case("rolled-back-retry-at", replace(there(JUDGED, UNDONE), requests=AnnotationRequests(retry=True)), Upgrade()),
@@ -190,6 +201,14 @@ BROKEN = [
         wait(Reason.PROGRESSING),
     ),
     case("killed-before-it-was-noted", rolling_back(AttemptOutcome.RUNNING, UNDONE), LEFT_UNDONE),
+    *(
+        case(
+            f"{outcome}-retry-at",
+            replace(rolling_back(outcome, UNDONE), requests=AnnotationRequests(retry=True)),
+            Upgrade(),
+        )
+        for outcome in (AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED)
+    ),
     case("ended-by-us", rolling_back(AttemptOutcome.INTERRUPTED), Rollback(1)),
     case("hold-ended-wanting-the-same-as-before", rolling_back(AttemptOutcome.RELEASED, UNDONE), Upgrade()),
     case("succeeded-is-no-obstacle", rolling_back(AttemptOutcome.SUCCEEDED, UNDONE), Upgrade()),
@@ -214,6 +233,34 @@ def test_unhealthy_upgrade_is_rolled_back_once(inputs: PlanInput, expected: Acti
 @pytest.mark.parametrize(("inputs", "expected"), BROKEN)
 def test_unfinished_rollback_is_finished_or_given_up(inputs: PlanInput, expected: Action) -> None:
     assert without_message(plan(inputs)) == expected
+
+
+@pytest.mark.parametrize(
+    ("since", "tried", "expected"),
+    [
+        (299.0, "1@again", Rollback(1, hold=True)),
+        (300.0, "1@again", RejectRollback("")),
+        (300.0, "1", Rollback(1, hold=True)),
+        (300.0, "", Rollback(1, hold=True)),
+    ],
+)
+def test_a_requested_rollback_is_tried_until_the_timeout(since: float, tried: str, expected: Action) -> None:
+    inputs = rolling_back(AttemptOutcome.FAILED, since=since)
+    assert inputs.attempt is not None
+    requests = AnnotationRequests(rollback_to=1, rollback_value="1@again")
+    inputs = replace(inputs, attempt=replace(inputs.attempt, rollback_to=tried), requests=requests)
+    assert without_message(plan(inputs)) == expected
+
+
+@pytest.mark.parametrize("outcome", [AttemptOutcome.FAILED, AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED])
+@pytest.mark.parametrize("found", [release("failed", earlier=STILL_DEPLOYED), UNDONE])
+def test_after_a_requested_rollback_whose_revision_is_gone_the_spec_is_deployed(
+    outcome: AttemptOutcome, found: ObservedRelease
+) -> None:
+    inputs = rolling_back(outcome, found)
+    assert inputs.attempt is not None
+    inputs = replace(inputs, attempt=replace(inputs.attempt, rollback_to="1"))
+    assert plan(inputs) == Upgrade()
 
 
 @pytest.mark.parametrize("inputs", [NEVER, replace(OVERDUE, spec=NO_ROLLBACK)])

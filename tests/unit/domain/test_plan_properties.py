@@ -17,6 +17,7 @@ from xapp_operator.domain.actions import (
     Adopt,
     DeleteOrphans,
     Install,
+    MarkSuperseded,
     Nothing,
     RejectRollback,
     Rollback,
@@ -187,6 +188,22 @@ def with_release(
 
 deletions = with_release(plan_inputs, releases, deleting=True)
 pending_releases = with_release(plan_inputs, make_releases(status=st.sampled_from([*sorted(PENDING), FAILED])))
+own_pending_releases = with_release(
+    not_deleting, make_releases(status=st.sampled_from(sorted(PENDING)), owner=st.just(NAME))
+)
+
+
+def ready_to_install(inputs: PlanInput, release: ObservedRelease | None) -> PlanInput:
+    spec = inputs.spec.model_copy(update={"suspend": False})
+    observed = replace(inputs.observed, release=release, helm_running=False, unready_dependencies=())
+    changed = replace(inputs, spec=spec, observed=observed, deleting=False, desired=WANTED, attempt=None)
+    return replace(changed, requests=AnnotationRequests(), held_revision=None)
+
+
+never_deployed = make_releases(status=st.sampled_from([FAILED, UNINSTALLED]), owner=st.just(NAME)).map(
+    lambda each: replace(each, past_revisions=())
+)
+installs = st.builds(ready_to_install, any_input, st.none() | never_deployed)
 adoptions = with_release(
     any_input.map(lambda each: replace(each, desired=WANTED, requests=AnnotationRequests(), held_revision=None)),
     make_releases(
@@ -219,11 +236,10 @@ rollback_requests = with_release(
 @examples(6)
 @given(plan_inputs)
 def test_every_plan_input_has_an_action(now: PlanInput) -> None:
-    actions = (
-        Install | Upgrade | Adopt | Rollback | RejectRollback | Uninstall | DeleteOrphans | Unlock | Wait | Nothing
-    )
+    helm = Install | Upgrade | Adopt | Rollback | RejectRollback | Uninstall
+    others = DeleteOrphans | Unlock | MarkSuperseded | Wait | Nothing
 
-    assert isinstance(plan(now), actions)
+    assert isinstance(plan(now), helm | others)
 
 
 @must_occur(deletion=15, interrupted_uninstall=8)
@@ -272,7 +288,11 @@ def test_release_of_another_xapp_is_never_touched_even_with_adopt(now: PlanInput
 
 @given(not_deleting, releases, digests)
 def test_unchanged_deployed_release_needs_nothing(now: PlanInput, found: ObservedRelease, wanted: Digests) -> None:
-    """This does not depend on its health, its dependencies, or the number of reconciles."""
+    """This does not depend on its health, its dependencies, or the number of reconciles.
+
+    Only older revisions that are still called deployed are marked.
+    """
+    superseded = tuple(each for each in found.past_revisions if each.status != DEPLOYED)
     attempt = Attempt("Upgrade", AttemptOutcome.SUCCEEDED, wanted, NOW - 10.0, NOW - 10.0, generation=GENERATION)
     settled = replace(
         now,
@@ -288,6 +308,10 @@ def test_unchanged_deployed_release_needs_nothing(now: PlanInput, found: Observe
         requests=AnnotationRequests(),
     )
 
+    if superseded != found.past_revisions:
+        assert isinstance(plan(settled), MarkSuperseded)
+    release = replace(found, status=DEPLOYED, owner=NAME, digests=wanted, past_revisions=superseded)
+    settled = replace(settled, observed=replace(settled.observed, release=release))
     assert plan(settled) == Nothing()
     assert plan(replace(settled, attempt=None)) == Nothing()
     assert plan(replace(settled, desired=SourceUnavailable("away"))) == Nothing()
@@ -317,8 +341,8 @@ def test_install_and_upgrade_have_something_to_deploy(now: PlanInput) -> None:
 
 
 @must_occur(install_anew=10, install=10)
-@examples(6)
-@given(plan_inputs)
+@examples(3)
+@given(plan_inputs | installs)
 def test_install_needs_a_release_that_is_not_deployed(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Install) and now.release is not None:
@@ -348,7 +372,7 @@ def test_adoption_needs_the_request_and_an_equal_release_without_an_owner(now: P
 
 
 @must_occur(unlock=15)
-@given(pending_releases)
+@given(pending_releases | own_pending_releases)
 def test_unlock_affects_only_a_pending_newest_revision(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Unlock):

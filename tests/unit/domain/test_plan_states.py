@@ -1,5 +1,7 @@
 """The plan for the operator's own releases: held ones, every state of Helm, dependencies."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.domain.plan_inputs import (
@@ -23,6 +25,7 @@ from xapp_operator.domain.actions import (
     Action,
     DeleteOrphans,
     Install,
+    MarkSuperseded,
     Nothing,
     RejectRollback,
     RepairLabels,
@@ -32,10 +35,12 @@ from xapp_operator.domain.actions import (
     Unlock,
     UpdateArchiveOwners,
     Upgrade,
+    Wait,
 )
 from xapp_operator.domain.plan import plan
 from xapp_operator.domain.plan_input import (
     INSTALL,
+    UNINSTALL,
     AnnotationRequests,
     AttemptOutcome,
     LabelState,
@@ -43,7 +48,14 @@ from xapp_operator.domain.plan_input import (
     PastRevision,
     PlanInput,
 )
-from xapp_operator.errors import AccessDenied, ApiUnavailable, ChartNotFound, SourceUnavailable, ValuesNotFound
+from xapp_operator.errors import (
+    AccessDenied,
+    ApiUnavailable,
+    ChartNotFound,
+    ReleaseRecordDamaged,
+    SourceUnavailable,
+    ValuesNotFound,
+)
 
 DEPLOYED_ALREADY = release(earlier=DEPLOYED_BEFORE)
 HELD_OLD = release(revision=3, digests=OLD, earlier=DEPLOYED_BEFORE)
@@ -309,3 +321,43 @@ def test_rollback_to_without_a_release_waits_for_one() -> None:
 @pytest.mark.parametrize(("inputs", "expected"), DEPENDENCIES)
 def test_dependencies_hold_back_install_and_upgrade_only(inputs: PlanInput, expected: Action) -> None:
     assert without_message(plan(inputs)) == expected
+
+
+TWO_DEPLOYED = release(revision=3, earlier=(*STILL_DEPLOYED, PastRevision(2, "superseded", OLD)))
+UNREADABLE = {"record_damaged": ReleaseRecordDamaged("Secret x: this release record is damaged")}
+
+RELEASE_RECORDS = [
+    case("two-deployed", plan_input(TWO_DEPLOYED, last=INSTALLED), MarkSuperseded((1,))),
+    case(
+        "two-deployed-of-a-person",
+        plan_input(replace(TWO_DEPLOYED, owner=None)),
+        wait(Reason.ACCESS_DENIED, stalled=True),
+    ),
+    case("two-deployed-suspended", plan_input(TWO_DEPLOYED, wanted=spec(suspend=True)), wait(Reason.SUSPENDED)),
+    case("labels-first", plan_input(TWO_DEPLOYED, observed=MISSING), RepairLabels()),
+    case("upgrade-first", plan_input(replace(TWO_DEPLOYED, digests=OLD)), Upgrade()),
+    case("damaged", plan_input(release(), observed=UNREADABLE), wait(Reason.UPGRADE_FAILED, stalled=True)),
+    case(
+        "damaged-and-other-digests",
+        plan_input(release(digests=OLD), observed=UNREADABLE),
+        wait(Reason.UPGRADE_FAILED, stalled=True),
+    ),
+    case(
+        "damaged-and-labels",
+        plan_input(release(), observed=UNREADABLE | MISSING),
+        wait(Reason.UPGRADE_FAILED, stalled=True),
+    ),
+    case("damaged-and-deleting", plan_input(release(), observed=UNREADABLE, deleting=True), Uninstall()),
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), RELEASE_RECORDS)
+def test_records_of_helm_that_are_wrong(given: PlanInput, expected: Action) -> None:
+    assert without_message(plan(given)) == expected
+
+
+def test_a_failed_uninstall_keeps_its_reason_while_it_backs_off() -> None:
+    failed = attempt(AttemptOutcome.FAILED, action=UNINSTALL, reason=Reason.ACCESS_DENIED, last_at=NOW, count=4)
+    action = plan(plan_input(release(), last=failed, deleting=True))
+    assert isinstance(action, Wait)
+    assert action.reason == Reason.ACCESS_DENIED

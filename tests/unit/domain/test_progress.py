@@ -112,3 +112,9 @@ def test_a_step_that_goes_on_keeps_its_beginning_and_another_one_begins_now() ->
     assert kept is not None
     assert begun is not None
     assert (kept.started_at, begun.started_at) == (700.0, NOW)
+
+
+@pytest.mark.parametrize(("step", "started_at"), [("objects", 700.0), ("helm", NOW)])
+def test_waiting_for_objects_began_when_that_step_began(step: str, started_at: float) -> None:
+    progress = found(Nothing(), tried(AttemptOutcome.SUCCEEDED), previous=(step, 700.0))
+    assert progress == DeploymentProgress(Step.OBJECTS, started_at, attempt=2)

@@ -158,3 +158,8 @@ def test_redaction_is_quick_on_hostile_texts() -> None:
 def test_strings_are_found_at_any_depth_except_short_words() -> None:
     values: JsonObject = {"a": {"b": ["long-enough", "short", 123456, None]}, "c": "another-text"}
     assert set(long_texts(values)) == {"long-enough", "another-text"}
+
+
+def test_a_volume_that_names_everything_of_its_secret_is_no_secret() -> None:
+    source: JsonObject = {"secretName": "s", "name": "n", "items": [], "defaultMode": 420, "optional": True}
+    assert redact({"volumes": [{"secret": source}]}) == {"volumes": [{"secret": source}]}

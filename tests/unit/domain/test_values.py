@@ -15,6 +15,7 @@ from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.domain.values import (
     advertise_address_layer,
     apply_merge_patch,
+    equal_values,
     merge_values,
     values_digest,
     with_value_at,
@@ -184,3 +185,13 @@ def test_a_merge_patch_changes_only_its_keys(values: JsonObject, patch: JsonObje
     before = copy.deepcopy(values)
     assert apply_merge_patch(values, patch) == expected
     assert values == before
+
+
+def test_values_that_are_no_json_have_no_digest() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        values_digest({"a": float("nan")})
+
+
+@pytest.mark.parametrize(("one", "other"), [("ab", ["a", "b"]), (["a", "b"], "ab"), (1, [1]), ({}, []), ([1], [1, 2])])
+def test_values_of_different_kinds_or_lengths_differ(one: Json, other: Json) -> None:
+    assert not equal_values(one, other)

@@ -140,3 +140,7 @@ def test_long_keys_above_many_values_take_no_more_memory_than_the_text() -> None
         assert tracemalloc.get_traced_memory()[1] < 8 * 1024 * 1024
     finally:
         tracemalloc.stop()
+
+
+def test_a_key_that_helm_refuses_is_found_by_its_text() -> None:
+    assert ValuesPlaces("a:\n  !!int x: 1\n").find("values.a.x") == (2, 3)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 
 from tests.unit.domain.test_yaml_values import VALUES, load, same
 from tests.unit.domain.values_files import SCALARS
-from xapp_operator.api.json import JsonObject
+from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.domain.redaction import MASK, redact
-from xapp_operator.domain.values_text import dump_values_text, mask_values_text
+from xapp_operator.domain.values_text import (
+    KEPT_TEXT_MAX_BYTES,
+    dump_values_text,
+    is_text_of,
+    mask_values_text,
+    text_to_keep,
+)
+from xapp_operator.domain.yaml_values import MAX_DEPTH
 
 PRIVATE = "of-the-owner"
 
@@ -85,3 +92,33 @@ def test_what_only_looks_like_a_comment_is_none(text: str) -> None:
 def test_a_small_text_that_repeats_itself_is_not_masked() -> None:
     lines = ["a: &a0 " + "x" * 1000, *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9))]
     assert mask_values_text("\n".join(lines)) is None
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "a: [", "a: 2\n", "# " + "x" * KEPT_TEXT_MAX_BYTES])
+def test_a_text_is_not_kept_unless_it_says_what_the_values_say(text: str) -> None:
+    assert text_to_keep(text, {"a": 1}) is None
+
+
+def test_a_text_is_kept_with_its_secrets_masked() -> None:
+    text = "a: 1  # why\npassword: hunter22\n"
+    kept = text_to_keep(text, {"a": 1, "password": "hunter22"})
+    assert kept is not None
+    assert "# why" in kept
+    assert "hunter22" not in kept
+
+
+def test_a_kept_text_counts_only_while_it_says_what_the_values_say() -> None:
+    deep: Json = 1
+    for _ in range(MAX_DEPTH + 1):
+        deep = [deep]
+    longest = "a: 1 #"
+    longest += "x" * (2 * KEPT_TEXT_MAX_BYTES - len(longest))
+    assert is_text_of(longest, {"a": 1})
+    for text, values in (
+        (longest + "x", {"a": 1}),
+        ("a: 1", {"a": 2}),
+        ("a: 1\x07", {"a": 1}),
+        ("a: [", {"a": 1}),
+        ("a: 1", {"a": deep}),
+    ):
+        assert not is_text_of(text, cast("JsonObject", values))

@@ -11,6 +11,7 @@ from xapp_operator.errors import (
     ChartInvalid,
     HelmError,
     HelmTimeout,
+    HookFailed,
     Invalid,
     KindNotServed,
     NamespaceTerminating,
@@ -247,7 +248,7 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         "hook-failed",
         f"{INSTALL}failed pre-install: resource Job/ric/x-pre not ready. status: Failed, message: Job Failed. failed: "
         "1/1\n",
-        HelmError,
+        HookFailed,
         False,
         ("hook Job ric/x-pre failed (Job Failed. failed: 1/1)",),
     ),
@@ -340,6 +341,18 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         True,
         ("without end",),
     ),
+    (
+        "bad-release-name",
+        'level=ERROR msg="release name check failed" error="release name \\"Bad_Name\\": invalid release name, must '
+        "match regex ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ and the length must not be "
+        'longer than 53"\n'
+        f'{INSTALL}release name check failed: release name "Bad_Name": invalid release name, must match regex '
+        "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ and the length must not be longer than "
+        "53\n",
+        HelmError,
+        True,
+        ('"Bad_Name": invalid release name',),
+    ),
     ("cancelled", f"{INSTALL}context canceled\n", HelmError, False, ("context canceled",)),
     ("silence", "", HelmError, False, ("without a message",)),
 ]
@@ -351,11 +364,18 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
 def test_helm_messages_become_their_errors(
     stderr: str, kind: type[XAppError], *, permanent: bool, parts: tuple[str, ...]
 ) -> None:
-    error = error_from_stderr(stderr)
+    error = error_from_stderr(stderr, uninstall="failed to delete release" in stderr)
     assert type(error) is kind
     assert error.permanent is permanent
     for part in parts:
         assert part in error.message
+
+
+def test_the_log_of_a_hook_cannot_pose_as_the_error() -> None:
+    log = 'level=DEBUG msg="uninstall: Failed to delete release" error="[from a pod]"\nError: from a pod, too\n'
+    error = error_from_stderr(f"{log}Error: resource Pod/ric/x not ready. status: Failed, message: Error\n")
+    assert type(error) is HookFailed
+    assert "from a pod" not in error.message
 
 
 def test_secrets_of_the_values_and_local_paths_are_not_passed_on() -> None:

@@ -28,7 +28,7 @@ def record(revision: int, *, status: str = "deployed", name: str = "hello", **la
 
 
 def parsed(secret: JsonObject) -> tuple[ReleaseKey, RevisionInfo]:
-    found = parse_revision(secret)
+    found = parse_revision(secret, now=time.time())
     assert found is not None
     return found
 
@@ -80,7 +80,7 @@ def test_a_release_without_secrets_is_removed() -> None:
 
 
 def test_other_secrets_are_ignored() -> None:
-    assert parse_revision({"metadata": {"name": "db-password", "namespace": "ric"}}) is None
+    assert parse_revision({"metadata": {"name": "db-password", "namespace": "ric"}}, now=time.time()) is None
 
 
 def test_names_of_other_releases_are_not_mixed_up() -> None:
@@ -96,6 +96,23 @@ def test_surplus_revisions_are_the_oldest_but_never_a_deployed_one() -> None:
     assert [one.revision for one in revisions_to_prune(revisions, keep=3)] == [2, 3, 4]
     assert revisions_to_prune(revisions, keep=50) == ()
     assert 7 not in [one.revision for one in revisions_to_prune(revisions, keep=0)]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "target", "pruned"),
+    [
+        (("superseded", "superseded", "deployed", "failed"), 1, [2]),
+        (("superseded", "superseded", "deployed", "failed"), 2, [1]),
+        (("superseded", "deployed", "failed", "failed"), 1, [3]),
+        (("superseded", "failed", "failed"), 1, []),
+    ],
+)
+def test_a_rollback_that_is_to_be_repeated_keeps_its_target(
+    statuses: tuple[str, ...], target: int, pruned: list[int]
+) -> None:
+    index = index_of(*(record(number, status=status) for number, status in enumerate(statuses, start=1)))
+    found = revisions_to_prune(index.revisions(("ric", "hello")), keep=3, rollback_target=target)
+    assert [one.revision for one in found] == pruned
 
 
 def test_equal_texts_are_stored_once() -> None:

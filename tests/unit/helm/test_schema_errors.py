@@ -66,6 +66,25 @@ def test_values_of_a_subchart_have_its_name_in_their_path() -> None:
     ]
 
 
+def test_a_bound_is_a_plain_number_and_the_value_is_left_out() -> None:
+    lines = (
+        "- at '/f': maximum: got 12,345, want 1,000",
+        "- at '/g': exclusiveMinimum: got -12,345.678, want 1\u00d710⁻⁰⁵",
+        "- at '/a': maximum: got 9.9999999\u00d710⁰⁷, want 3.6\u00d710⁰⁶",
+        "- at '/b': minimum: got -1,234, want -1.5",
+        "- at '/c': maximum: got 9.007199254740992\u00d710¹⁵, want 1.234567890123\u00d710¹²",
+        "- at '/d': maximum: got 1\u00d710³⁰⁸, want 1\u00d710³⁰⁰",
+    )
+    assert [message for _, message in errors("\n".join((f"Error: {HEADLINE}", "hello:", *lines)))] == [
+        "maximum: want 1000",
+        "exclusiveMinimum: want 0.00001",
+        "maximum: want 3600000",
+        "minimum: want -1.5",
+        "maximum: want 1234567890123",
+        "maximum: want 1\u00d710³⁰⁰",
+    ]
+
+
 def test_alternatives_are_one_violation() -> None:
     lines = ("- at '/x': 'anyOf' failed", "  - at '/x': got object, want string", "  - at '/x': got object, want null")
     text = "\n".join((HEADLINE, "hello:", *lines))

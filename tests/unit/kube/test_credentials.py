@@ -7,6 +7,7 @@ import ssl
 import stat
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import aclosing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.unit.kube.conftest import Connect, write_kubeconfig
 from xapp_operator.config import Settings
 from xapp_operator.errors import ApiUnavailable, KubeError, Unauthenticated
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import PODS
 
 
 class TlsServer:
@@ -159,6 +161,29 @@ async def test_a_token_file_is_read_again_when_the_server_rejects_the_token(conn
     assert await client.server_version() == "new"
 
 
+@pytest.mark.parametrize("mended", [True, False])
+async def test_a_watch_reads_its_token_again_once_when_the_server_rejects_it(
+    connect: Connect, tmp_path: Path, *, mended: bool
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("old\n")
+    seen: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        seen.append(request.headers["Authorization"])
+        if seen[-1] != "Bearer new":
+            return web.json_response({"kind": "Status", "code": 401, "message": "Unauthorized"}, status=401)
+        return web.Response(body=b'{"type":"ADDED","object":{"metadata":{"name":"a"}}}\n')
+
+    client = await connect(handler, user={"tokenFile": str(token)})
+    second = "new" if mended else "also old"
+    token.write_text(second)
+    async with aclosing(client.watch(PODS)) as events:
+        with nullcontext() if mended else pytest.raises(Unauthenticated, match="Unauthorized"):
+            assert (await anext(events)).object == {"metadata": {"name": "a"}}
+    assert seen == ["Bearer old", f"Bearer {second}"]
+
+
 async def test_a_rejected_token_of_a_caller_is_an_error_at_once(connect: Connect) -> None:
     seen: list[str] = []
 
@@ -169,7 +194,9 @@ async def test_a_rejected_token_of_a_caller_is_an_error_at_once(connect: Connect
     client = await connect(handler)
     with pytest.raises(Unauthenticated, match="Unauthorized"):
         await client.with_token("theirs").server_version()
-    assert seen == ["Bearer theirs"]
+    with pytest.raises(Unauthenticated, match="Unauthorized"):
+        await anext(client.with_token("theirs").watch(PODS))
+    assert seen == ["Bearer theirs"] * 2
 
 
 def write_plugin(tmp_path: Path, *, expiry: str | None) -> dict[str, object]:

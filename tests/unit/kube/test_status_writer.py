@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.unit.kube.conftest import Connect
-from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.api.json import Json, JsonObject, obj, text
+from xapp_operator.errors import Conflict
 from xapp_operator.kube.status_writer import StatusWriter, merge_patch
 
 SCALARS: st.SearchStrategy[Json] = st.one_of(st.booleans(), st.integers(-2, 2), st.sampled_from(["", "a"]))
@@ -86,3 +87,87 @@ async def test_fields_of_a_newer_version_are_kept(connect: Connect) -> None:
     await writer.write(body, {"phase": "Deployed"})
     status = {"phase": "Deployed", "heldRevision": None}
     assert patches == [{"metadata": {"resourceVersion": "7"}, "status": status}]
+
+
+def stored(version: int, status: JsonObject, *, uid: str = "u") -> JsonObject:
+    return {
+        "kind": "XApp",
+        "metadata": {"name": "a", "namespace": "ric", "uid": uid, "resourceVersion": str(version)},
+        "status": status,
+    }
+
+
+class StatusServer:
+    """Keeps one XApp; a write with an older version is a conflict, and `others` writes come before ours."""
+
+    def __init__(self, *, others: int = 0) -> None:
+        self.body = stored(7, {"phase": "Pending"})
+        self.others = others
+        self.requests: list[str] = []
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append(request.method)
+        if request.method == "GET":
+            return web.json_response(self.body)
+        if self.others:
+            self.others -= 1
+            self._store(merged(self.body["status"], {"heldRevision": self.others}))
+        patch = await request.json()
+        if patch["metadata"]["resourceVersion"] != text(obj(self.body, "metadata"), "resourceVersion"):
+            failure = {"kind": "Status", "status": "Failure", "reason": "Conflict", "code": 409, "message": "modified"}
+            return web.json_response(failure, status=409)
+        self._store(merged(self.body["status"], patch["status"]))
+        return web.json_response(self.body)
+
+    def _store(self, status: Json) -> None:
+        assert isinstance(status, dict)
+        metadata = obj(self.body, "metadata")
+        self.body = stored(int(text(metadata, "resourceVersion")) + 1, status, uid=text(metadata, "uid"))
+
+
+async def test_a_write_after_a_stale_read_starts_from_our_last_write(connect: Connect) -> None:
+    server = StatusServer()
+    writer = StatusWriter(await connect(server.handle))
+    stale = server.body
+    assert await writer.write(stale, {"phase": "Deployed"}) is not None
+    assert await writer.write(stale, {"phase": "Deployed"}) is None, "the second write would say nothing"
+    assert await writer.write(stale, {"phase": "Pending"}) is not None, "the first write is undone"
+    assert server.requests == ["PATCH", "PATCH"], "without a conflict"
+    assert server.body["status"] == {"phase": "Pending"}
+
+
+async def test_a_newer_read_counts_more_than_our_last_write(connect: Connect) -> None:
+    server = StatusServer()
+    writer = StatusWriter(await connect(server.handle))
+    await writer.write(server.body, {"phase": "Deployed"})
+    newer = server.body = stored(30, {"phase": "Failed"})
+    await writer.write(newer, {"phase": "Deployed"})
+    assert server.requests == ["PATCH", "PATCH"]
+    assert server.body["status"] == {"phase": "Deployed"}
+
+
+@pytest.mark.parametrize("others", [1, 2])
+async def test_a_conflict_is_resolved_by_reading_again(connect: Connect, others: int) -> None:
+    server = StatusServer(others=others)
+    writer = StatusWriter(await connect(server.handle))
+    assert await writer.write(server.body, {"phase": "Deployed"}) is not None
+    assert server.body["status"] == {"phase": "Deployed"}, "a field that we know and do not set is removed"
+    assert server.requests == ["PATCH", *["GET", "PATCH"] * others]
+
+
+async def test_the_third_conflict_in_a_row_is_raised(connect: Connect) -> None:
+    server = StatusServer(others=3)
+    writer = StatusWriter(await connect(server.handle))
+    with pytest.raises(Conflict):
+        await writer.write(server.body, {"phase": "Deployed"})
+    assert server.requests == ["PATCH", "GET", "PATCH", "GET", "PATCH"]
+
+
+async def test_the_status_of_another_object_with_the_same_name_is_not_written(connect: Connect) -> None:
+    server = StatusServer()
+    writer = StatusWriter(await connect(server.handle))
+    before = server.body
+    server.body = stored(9, {}, uid="other")
+    with pytest.raises(Conflict, match="another object"):
+        await writer.write(before, {"phase": "Deployed"})
+    assert server.requests == ["PATCH", "GET"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 
 import pytest
 from aiohttp import web
@@ -85,6 +85,22 @@ async def test_a_throttled_write_is_repeated_after_retry_after(connect: Connect)
     body = await client.create(CONFIGMAPS, {"metadata": {"name": "a"}}, namespace="x")
     assert body == {"metadata": {"name": "a"}}
     assert times[1] - times[0] >= 1
+
+
+@pytest.mark.parametrize(("method", "requests"), [("GET", 2), ("HEAD", 2), ("POST", 1), ("PATCH", 1), ("DELETE", 1)])
+async def test_only_a_read_is_repeated_when_the_server_is_unavailable(
+    connect: Connect, method: str, requests: int
+) -> None:
+    seen: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        seen.append(request.method)
+        return web.json_response({"kind": "Status"}, status=200 if len(seen) > 1 else 503, headers={"Retry-After": "0"})
+
+    client = await connect(handler)
+    with nullcontext() if requests > 1 else pytest.raises(ApiUnavailable):
+        await client.request_bytes(method, "/version")
+    assert seen == [method] * requests
 
 
 async def test_a_long_retry_after_is_not_waited_for(connect: Connect) -> None:

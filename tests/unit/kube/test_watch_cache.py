@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pytest
@@ -13,8 +14,10 @@ from tests.support.eventually import eventually
 from tests.unit.kube.conftest import Connect
 from tests.unit.kube.list_watch_server import ListWatchServer, xapp
 from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.domain.backoff import Backoff
 from xapp_operator.errors import AccessDenied, NotReady
 from xapp_operator.kube.resources import XAPPS
+from xapp_operator.kube.watch import watch_cache
 from xapp_operator.kube.watch.watch_cache import WatchCache
 
 Change = tuple[str, str, str]
@@ -44,6 +47,17 @@ class Setup:
 
     async def until_requested(self, request: str, *, times: int = 1) -> None:
         await eventually(lambda: self.server.requests.count(request) >= times, what=request)
+
+
+@dataclass(frozen=True)
+class RecordedBackoff(Backoff):
+    """Does not delay; `failures` are the failures in a row before each attempt."""
+
+    failures: list[int] = field(default_factory=list)
+
+    def jittered(self, failures: int) -> float:
+        self.failures.append(failures)
+        return 0.0
 
 
 class Begin(Protocol):
@@ -170,6 +184,48 @@ async def test_an_outage_ends_when_the_watch_is_accepted(begin: Begin) -> None:
     await eventually(lambda: setup.cache.failure, what="the outage to be noticed")
     setup.server.refusal = None
     await eventually(lambda: setup.cache.failure is None, what="the outage to be over")
+
+
+async def test_the_back_off_grows_with_every_failure_and_ends_with_the_outage(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backoff = RecordedBackoff()
+    monkeypatch.setattr(watch_cache, "WATCH_BACKOFF", backoff)
+    setup = await begin()
+    setup.server.refusal = (503, "apiserver is shutting down")
+    await setup.server.end_watches()
+    await setup.until_requested("refused", times=3)
+    setup.server.refusal = None
+    await eventually(lambda: setup.cache.failure is None, what="the outage to be over")
+    refused = setup.server.requests.count("refused")
+    assert backoff.failures == list(range(refused + 1))
+    await setup.server.end_watches()
+    await eventually(lambda: len(backoff.failures) > refused + 1, what="the watch to end")
+    assert backoff.failures[refused + 1] == 0
+
+
+async def test_a_watch_without_permission_has_a_back_off_of_its_own_and_is_contact(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backoff = RecordedBackoff()
+    monkeypatch.setattr(watch_cache, "DENIED_BACKOFF", backoff)
+    setup = await begin()
+    contact = setup.cache.last_contact
+    setup.server.refusal = (403, 'User "x" cannot watch resource "xapps"')
+    await setup.server.end_watches()
+    await eventually(lambda: len(backoff.failures) >= 3, what="three refusals")
+    assert backoff.failures[:3] == [1, 2, 3]
+    assert setup.cache.last_contact > contact
+
+
+async def test_after_an_event_that_cannot_be_read_the_objects_are_listed_again(begin: Begin) -> None:
+    setup = await begin()
+    setup.server.add_object("a", color="blue")
+    unreadable = b'{"type":"MODIFIED","object":{"metadata":{"namespace":"ric","resourceVersion":"?"}}}\n'
+    setup.server.history.append((setup.server.version, unreadable))
+    await setup.server.bookmark()
+    await setup.until_changes(("MODIFIED", "a", "blue"))
+    assert setup.server.requests == ["list as events"] * 2
 
 
 async def test_an_own_write_is_cached_at_once_and_reported_once(begin: Begin) -> None:

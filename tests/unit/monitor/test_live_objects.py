@@ -54,6 +54,13 @@ def test_addresses_of_a_service_are_distinguished_by_type() -> None:
     assert service(spec={"type": "LoadBalancer"}, status=balanced).addresses == ("192.0.2.1", "lb.example.com")
 
 
+def test_workloads_keep_the_newest_revision_that_their_status_names() -> None:
+    progress = {"type": "Progressing", "status": "True", "message": 'ReplicaSet "a-2b" is progressing.'}
+    assert kept("Deployment", status={"conditions": [progress]}).revision == "a-2b"
+    assert kept("StatefulSet", status={"updateRevision": "a-2b"}).revision == "a-2b"
+    assert kept("Job", status={"conditions": [progress], "updateRevision": "a-2b"}).revision == ""
+
+
 def test_rules_of_an_ingress_name_host_path_and_service() -> None:
     rules = [
         {"host": "a.example.com", "http": {"paths": [_path("/", "web", number=80), _path("/api", "api", name="http")]}},

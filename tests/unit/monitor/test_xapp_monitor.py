@@ -68,7 +68,7 @@ class Setup:
     async def expect(self, *refs: ObjectRef) -> None:
         """Set the inventory of the release to `refs`, as if it was read from Helm's storage."""
         self.monitor.set_inventory(OWNER, refs)
-        await self.monitor.watch_custom_kinds(refs)
+        await self.monitor.watch_kinds(refs)
 
     def health(self) -> tuple[HealthStatus, str]:
         report = self.monitor.report(OWNER)

@@ -40,6 +40,8 @@ class Setup:
         self.changed: list[tuple[str, str, str]] = []
         self.used: set[tuple[str, str]] = set()
         self.deleted: list[str] = []
+        self.changes_after_read: dict[str, dict[str, str]] = {}
+        """By name: changes of metadata that somebody makes right after the operator has read the ChartArchive."""
 
     async def put(self, name: str, *owners: dict[str, str], **metadata: Any) -> None:
         metadata = {"namespace": "ns", "ownerReferences": list(owners), **metadata}
@@ -62,9 +64,16 @@ class Setup:
             change = (await request.json())["metadata"]
             metadata = {**self.archive(name)["metadata"], **change}
             await self.server.put("chartarchives", "", {**self.archive(name), "metadata": metadata})
+        found = self.archive(name)
         if request.method == "DELETE":
+            preconditions = (await request.json())["preconditions"]
+            if any(found["metadata"][field] != expected for field, expected in preconditions.items()):
+                return web.json_response({"kind": "Status", "code": 409, "reason": "Conflict"}, status=409)
             self.deleted.append(name)
-        return web.json_response(self.archive(name))
+        if name in self.changes_after_read:
+            metadata = {**found["metadata"], **self.changes_after_read.pop(name)}
+            self.server.of("chartarchives", "").objects["ns", name] = {**found, "metadata": metadata}
+        return web.json_response(found)
 
 
 @pytest.fixture
@@ -175,6 +184,17 @@ async def test_archives_without_owner_for_an_hour_are_deleted(setup: Setup) -> N
     await eventually(lambda: ("ChartArchive", "ns", "changed") in setup.changed, what="all")
     setup.used.add(("ns", "used"))
     setup.archive("changed")["metadata"]["ownerReferences"] = [US]  # the watch has not told yet
+    await setup.owners.delete_unowned()
+    assert setup.deleted == ["old"]
+
+
+async def test_an_archive_that_changes_before_it_is_deleted_stays_and_the_others_are_deleted(setup: Setup) -> None:
+    old = (datetime.now(UTC) - 2 * UNOWNED_GRACE).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for name in ("replaced", "changed", "gone", "old"):
+        await setup.put(name, creationTimestamp=old)
+    await eventually(lambda: ("ChartArchive", "ns", "old") in setup.changed, what="all")
+    setup.changes_after_read = {"replaced": {"uid": "another"}, "changed": {"resourceVersion": "999"}}
+    del setup.server.of("chartarchives", "").objects["ns", "gone"]
     await setup.owners.delete_unowned()
     assert setup.deleted == ["old"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import time
 import typing
 from dataclasses import FrozenInstanceError, fields
 
@@ -14,12 +15,12 @@ from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.event_recorder import EventRecorder
 from xapp_operator.kube.status_writer import StatusWriter
-from xapp_operator.reconcile import labels, observe, release_inputs
+from xapp_operator.reconcile import drift, labels, object_comparison, observe, release_inputs
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.status_draft import StatusDraft
 
 WRITING_METHODS = {
-    *("create", "replace", "patch", "delete", "record", "write", "save_repository"),
+    *("create", "replace", "patch", "apply", "delete", "record", "write", "save_repository"),
     *("install", "upgrade", "rollback", "uninstall"),
 }
 WRITING_CLASSES = {KubeClient, EventRecorder, StatusWriter, HelmEngine}
@@ -39,7 +40,7 @@ def test_dependencies_of_the_observer_have_no_writing_methods(name: str) -> None
     assert not returned & {each.__name__ for each in WRITING_CLASSES}
 
 
-@pytest.mark.parametrize("module", [observe, labels, release_inputs])
+@pytest.mark.parametrize("module", [observe, labels, release_inputs, drift, object_comparison])
 def test_modules_of_the_observer_import_no_writing_class(module: object) -> None:
     assert inspect.ismodule(module)
     tree = ast.parse(inspect.getsource(module))
@@ -49,6 +50,6 @@ def test_modules_of_the_observer_import_no_writing_class(module: object) -> None
 
 
 def test_status_draft_cannot_be_changed_in_place() -> None:
-    draft = StatusDraft.from_status(xapp())
+    draft = StatusDraft.from_status(xapp(), now=time.time())
     with pytest.raises(FrozenInstanceError):
         draft.attempt = None  # type: ignore[misc]

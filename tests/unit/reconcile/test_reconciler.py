@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from xapp_operator.domain.actions import Action, Install, RejectRollback, RepairLabels, UpdateArchiveOwners
-from xapp_operator.reconcile.reconciler import action_label
+from xapp_operator.domain.actions import (
+    Action,
+    Install,
+    RejectRollback,
+    RepairLabels,
+    UpdateArchiveOwners,
+    action_label,
+)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tests.support.eventually import eventually
 from tests.unit.kube.conftest import Connect
 from tests.unit.kube.list_watch_server import ListWatchServer
 from xapp_operator.api.json import JsonObject
+from xapp_operator.common.clock import SYSTEM_CLOCK
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied
 from xapp_operator.reconcile.release_watch import ReleaseWatch
@@ -46,7 +47,7 @@ async def setup(connect: Connect) -> AsyncIterator[Setup]:
     one = Setup()
     kube = await connect(one.server.handle)
     one.secrets = SecretWatch(kube, Settings(), on_status=one.statuses.append)
-    one.releases = ReleaseWatch(kube, one.secrets, on_change=one.released.append)
+    one.releases = ReleaseWatch(kube, one.secrets, on_change=one.released.append, clock=SYSTEM_CLOCK)
     yield one
     await one.secrets.stop()
 

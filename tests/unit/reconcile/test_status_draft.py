@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from tests.unit.reconcile.xapps import raw
 from xapp_operator.api.models import XApp
-from xapp_operator.api.names import ANNOTATION_RETRY_AT
-from xapp_operator.api.status_parts import LastAttempt
+from xapp_operator.api.names import ANNOTATION_RETRY_AT, ANNOTATION_ROLLBACK_TO
+from xapp_operator.api.status_parts import LastAttempt, LastTest
 from xapp_operator.api.status_texts import MESSAGE_MAX
+from xapp_operator.domain.plan_input import TestOutcome
 from xapp_operator.reconcile.status_draft import (
     StatusDraft,
     attempt_from_status,
+    begin_test_run,
     is_unhandled,
+    load_test_run,
     requested_value,
+    utc,
 )
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC).timestamp()
@@ -58,7 +64,7 @@ def test_times_of_an_attempt_in_the_future_count_as_now(stored: str, expected: f
 @pytest.mark.parametrize("value", ["", "now", "x" * 5000])
 def test_annotation_is_unhandled_until_it_is_marked(value: str) -> None:
     xapp = _annotated(value)
-    draft = StatusDraft.from_status(xapp)
+    draft = StatusDraft.from_status(xapp, now=time.time())
     assert is_unhandled(xapp, draft.handled, "retry_at")
     assert not is_unhandled(xapp, draft.handled, "force_at")
     assert not is_unhandled(xapp, draft.with_handled(xapp, "retry_at").handled, "retry_at")
@@ -70,5 +76,76 @@ def test_held_and_labelled_revision_end_with_the_generation(
 ) -> None:
     body = raw()
     body["status"] = {"observedGeneration": observed, "heldRevision": 1, "release": {"revision": 3}}
-    draft = StatusDraft.from_status(XApp.model_validate(body))
+    draft = StatusDraft.from_status(XApp.model_validate(body), now=time.time())
     assert (draft.held_revision, draft.labelled_revision) == (held, labelled)
+
+
+def test_a_run_of_tests_that_did_not_end_is_counted_on() -> None:
+    first = begin_test_run(None, revision=1, requested=False, now=100.0)
+    assert (first.outcome, first.count, first.first_at) == (TestOutcome.RUNNING, 1, 100.0)
+    lost = begin_test_run(first, revision=1, requested=False, now=900.0)
+    assert (lost.count, lost.first_at) == (2, 900.0)  # no operator worked on it in between
+    interrupted = replace(first, outcome=TestOutcome.INTERRUPTED)
+    assert begin_test_run(interrupted, revision=1, requested=False, now=900.0).first_at == 100.0
+    for before in (replace(first, outcome=TestOutcome.FAILED), replace(first, revision=2)):
+        assert begin_test_run(before, revision=1, requested=True, now=900.0).count == 1
+
+
+def test_a_run_of_tests_dated_in_the_future_counts_as_now() -> None:
+    stored = LastTest(revision=1, outcome="Running", first_at=utc(5000.0), last_at=utc(6000.0))
+    run = load_test_run(stored, now=1000.0)
+    assert run is not None
+    assert (run.first_at, run.last_at) == (1000.0, 1000.0)
+    assert load_test_run(stored.model_copy(update={"outcome": "Unheard"}), now=1000.0) is None
+
+
+FAILED_INSTALL = {"action": "Install", "outcome": "Failed", "chartDigest": "c", "valuesDigest": "v"}
+UNHEALTHY_UPGRADE = {"action": "Upgrade", "outcome": "Unhealthy", "chartDigest": "c", "valuesDigest": "v"}
+DEPLOYED = {"revision": 2, "chartDigest": "c", "valuesDigest": "v"}
+ROLLED_BACK = {"revision": 3, "chartDigest": "c", "valuesDigest": "old"}
+
+
+@pytest.mark.parametrize(
+    ("attempt", "release", "changed", "suspend", "kept"),
+    [
+        (FAILED_INSTALL, {}, False, False, True),
+        (FAILED_INSTALL, {}, True, False, False),
+        (FAILED_INSTALL, {}, True, True, True),
+        (UNHEALTHY_UPGRADE, DEPLOYED, True, False, True),
+        (UNHEALTHY_UPGRADE, ROLLED_BACK, True, False, False),
+        (UNHEALTHY_UPGRADE, ROLLED_BACK, False, False, True),
+        (FAILED_INSTALL | {"outcome": "Succeeded"}, DEPLOYED, True, False, True),
+    ],
+)
+def test_a_changed_spec_ends_a_failure_unless_what_is_deployed_is_unhealthy(
+    attempt: dict[str, str], release: dict[str, str | int], changed: bool, suspend: bool, kept: bool
+) -> None:
+    body = raw()
+    body["spec"]["suspend"] = suspend
+    body["status"] = {
+        "observedGeneration": 1 if changed else 2,
+        "lastAttempt": attempt | {"firstAt": "2026-05-01T00:00:00Z"},
+        "release": release,
+    }
+    assert (StatusDraft.from_status(XApp.model_validate(body), now=time.time()).attempt is not None) == kept
+
+
+@pytest.mark.parametrize(
+    ("outcome", "annotation", "observed", "handled"),
+    [
+        ("Failed", "1", 1, "1"),
+        ("Running", "1", 1, "1"),
+        ("Interrupted", "1", 1, "1"),
+        ("Failed", "1@again", 1, None),
+        ("Failed", "1", 2, None),
+        ("Succeeded", "1", 1, None),
+    ],
+)
+def test_a_changed_spec_ends_a_requested_rollback_that_has_not_succeeded(
+    outcome: str, annotation: str, observed: int, handled: str | None
+) -> None:
+    body = raw()
+    body["metadata"]["annotations"] = {ANNOTATION_ROLLBACK_TO: annotation}
+    attempt = {"action": "Rollback", "outcome": outcome, "rollbackTo": "1", "firstAt": "2026-01-01T00:00:00Z"}
+    body["status"] = {"observedGeneration": observed, "lastAttempt": attempt}
+    assert StatusDraft.from_status(XApp.model_validate(body), now=NOW).handled.rollback_to == handled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from tests.unit.reconcile.xapps import raw
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.models import HealthStatus, ReleaseStatus, XApp
+from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, ServiceStatus, XApp
 from xapp_operator.domain.actions import Nothing, Wait
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.monitor.xapp_monitor import MonitorReport
@@ -38,7 +39,7 @@ def rendered(
     body["status"].update(resource.pop("status", {}))
     xapp = XApp.model_validate(body)
     release = ReleaseStatus(revision=revision, chart="hello" if revision else None)
-    draft = replace(StatusDraft.from_status(xapp), attempt=tried, release=release)
+    draft = replace(StatusDraft.from_status(xapp, now=time.time()), attempt=tried, release=release)
     status: dict[str, Any] = render_status(xapp, draft, decision, live or MonitorReport(), now=NOW)
     status["by"] = {condition["type"]: condition for condition in status["conditions"]}
     return status
@@ -142,3 +143,81 @@ def test_attempts_are_counted_while_the_same_action_fails(previous: Attempt | No
     started = start_attempt(previous, action=action, digests=DIGESTS, generation=1, now=9.0)
     assert started.count == count
     assert started.first_at == (1.0 if count > 1 else 9.0)
+
+
+def test_time_without_an_operator_does_not_count_towards_the_timeout() -> None:
+    lost = attempt(AttemptOutcome.RUNNING, count=3)
+    started = start_attempt(lost, action="Install", digests=DIGESTS, generation=1, now=9.0)
+    assert (started.count, started.first_at) == (4, 9.0)
+
+
+def test_an_attempt_with_other_digests_is_the_first_one() -> None:
+    failed = attempt(AttemptOutcome.FAILED, count=3)
+    started = start_attempt(failed, action="Install", digests=Digests("d" * 40, "v" * 40), generation=1, now=9.0)
+    assert (started.count, started.first_at) == (1, 9.0)
+
+
+def test_history_has_the_newest_revisions_that_max_history_allows() -> None:
+    xapp = XApp.model_validate(raw(maxHistory=2))
+    history = tuple(RevisionStatus(revision=revision, status="superseded") for revision in (4, 3, 2, 1))
+    draft = replace(StatusDraft.from_status(xapp, now=time.time()), release=ReleaseStatus(revision=4), history=history)
+    status: dict[str, Any] = render_status(xapp, draft, Nothing(), MonitorReport(), now=NOW)
+    assert [each["revision"] for each in status["history"]] == [4, 3]
+
+
+def test_at_most_fifty_services_are_listed() -> None:
+    services = tuple(ServiceStatus(name=f"s{number}") for number in range(51))
+    status = rendered(Nothing(), revision=1, live=MonitorReport(services=services))
+    assert [each["name"] for each in status["services"]] == [each.name for each in services[:50]]
+
+
+def condition(kind: str) -> dict[str, str]:
+    return {"type": kind, "status": "True", "reason": "x", "message": "x", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("decision", "health", "left"),
+    [
+        (Wait(Reason.HEALTH_CHECK_FAILED, "pod x: OOMKilled"), HealthStatus.DEGRADED, set()),
+        (Wait(Reason.HEALTH_CHECK_FAILED, "pod x: OOMKilled", stalled=True), HealthStatus.DEGRADED, {"Stalled"}),
+        (Wait(Reason.PROGRESSING, "helm upgrades"), HealthStatus.HEALTHY, {"Reconciling"}),
+        (Wait(Reason.SUSPENDED, "suspended"), HealthStatus.HEALTHY, {"Stalled"}),
+        (Nothing(), HealthStatus.HEALTHY, set()),
+        (Nothing(), HealthStatus.DEGRADED, set()),
+        (Nothing(), HealthStatus.PROGRESSING, {"Reconciling"}),
+    ],
+)
+def test_reconciling_and_stalled_end_when_they_are_over(
+    decision: Wait | Nothing, health: HealthStatus, left: set[str]
+) -> None:
+    before = {"conditions": [condition("Reconciling"), condition("Stalled")]}
+    status = rendered(decision, revision=1, live=MonitorReport(health, "pod x"), status=before)
+    assert set(status["by"]) == {"Ready"} | left
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "reason", "message"),
+    [
+        ("Running", "Unknown", Reason.PROGRESSING, "the tests of revision 3 run, or wait for a place"),
+        ("Interrupted", "Unknown", Reason.PROGRESSING, "what happened"),
+        ("Succeeded", "True", Reason.TEST_SUCCEEDED, "what happened"),
+        ("Failed", "False", Reason.TEST_FAILED, "what happened"),
+    ],
+)
+def test_the_last_run_of_the_tests_is_kept_and_becomes_a_condition(
+    outcome: str, status: str, reason: Reason, message: str
+) -> None:
+    last = {"revision": 3, "outcome": outcome, "count": 2, "firstAt": "2026-01-01T00:00:00Z"}
+    last |= {"lastAt": "2026-01-01T00:00:09Z"} | ({} if outcome == "Running" else {"message": "what happened"})
+    written = rendered(Nothing(), revision=3, status={"lastTest": last})
+    assert written["lastTest"] == last
+    condition = written["by"]["TestSuccess"]
+    assert (condition["status"], condition["reason"], condition["message"]) == (status, reason, message)
+
+
+def test_tests_of_another_revision_say_nothing_about_this_one() -> None:
+    last = {"revision": 2, "outcome": "Succeeded", "firstAt": "2026-01-01T00:00:00Z"}
+    condition = {"type": "TestSuccess", "status": "True", "reason": "TestSucceeded", "message": "passed"}
+    condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    written = rendered(Nothing(), revision=3, status={"lastTest": last, "conditions": [condition]})
+    assert "TestSuccess" not in written["by"]

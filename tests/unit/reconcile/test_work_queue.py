@@ -99,6 +99,56 @@ async def test_cancelled_delay_adds_nothing() -> None:
         assert jobs.started.empty()
 
 
+async def test_an_earlier_delay_replaces_a_later_one() -> None:
+    queue, jobs = WorkQueue(), Jobs()
+    jobs.open = True
+    async with running(queue, jobs):
+        queue.add_after(A, 0.05)
+        queue.add_after(A, 0)
+        assert await jobs.next() == A
+        queue.add_after(A, 3600)
+        queue.add_after(B, 0.06)
+        assert await jobs.next() == B
+        await settle()
+        assert jobs.started.empty()
+
+
+async def test_a_cancelled_delay_does_not_end_a_later_one() -> None:
+    queue, jobs = WorkQueue(), Jobs()
+    async with running(queue, jobs):
+        queue.add_after(A, 0)
+        queue.cancel_delayed(A)
+        queue.add_after(A, 3600)
+        queue.add_after(B, 0)
+        assert await jobs.next() == B
+        await settle()
+        assert jobs.started.empty()
+
+
+async def test_a_delay_that_is_over_does_not_count_for_the_next_one() -> None:
+    queue, jobs = WorkQueue(), Jobs()
+    jobs.open = True
+    async with running(queue, jobs):
+        for _ in range(2):
+            queue.add_after(A, 0)
+            assert await jobs.next() == A
+
+
+async def test_a_key_whose_delay_ends_while_it_is_processed_waits_until_it_is_done() -> None:
+    queue, jobs = WorkQueue(), Jobs()
+    async with running(queue, jobs):
+        queue.add(A)
+        assert await jobs.next() == A
+        queue.add_after(A, 0)
+        queue.add_after(B, 0)
+        assert await jobs.next() == B
+        await settle()
+        assert jobs.started.empty()
+        assert len(queue) == 1
+        await jobs.end(A)
+        assert await jobs.next() == A
+
+
 async def test_no_more_jobs_run_than_there_are_workers() -> None:
     queue, jobs = WorkQueue(), Jobs()
     async with running(queue, jobs, count=2):

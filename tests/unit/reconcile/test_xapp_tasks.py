@@ -19,7 +19,7 @@ async def test_result_of_the_step_is_returned() -> None:
         return 7
 
     running = RunningSteps()
-    assert await running.run(KEY, step()) == 7
+    assert await running.run(KEY, step(), version=1) == 7
     assert not running.is_running(KEY)
 
 
@@ -34,9 +34,12 @@ async def test_interrupted_step_ends_and_raises() -> None:
             ended.set()
 
     running = RunningSteps()
-    work = asyncio.create_task(running.run(KEY, step()))
+    work = asyncio.create_task(running.run(KEY, step(), version=1))
     await started.wait()
-    running.interrupt(KEY)
+    running.interrupt_outdated(KEY, version=1)
+    await asyncio.sleep(0)
+    assert not ended.is_set()
+    running.interrupt_outdated(KEY, version=2)
     with pytest.raises(StepInterrupted):
         await work
     assert ended.is_set()
@@ -54,7 +57,7 @@ async def test_cancellation_from_outside_is_no_interruption_and_ends_the_step() 
             ended.set()
 
     running = RunningSteps()
-    work = asyncio.create_task(running.run(KEY, step()))
+    work = asyncio.create_task(running.run(KEY, step(), version=1))
     await started.wait()
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -67,8 +70,8 @@ async def test_interrupting_an_idle_xapp_changes_nothing() -> None:
         return "done"
 
     running = RunningSteps()
-    running.interrupt(KEY)
-    assert await running.run(KEY, step()) == "done"
+    running.interrupt_outdated(KEY, version=2)
+    assert await running.run(KEY, step(), version=1) == "done"
 
 
 class SlowLookup:

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -69,13 +70,18 @@ func serve(arguments []string) error {
 	return app.run(ctx, *address, *metrics)
 }
 
-// get requests a URL and prints the answer. The image contains no other HTTP client.
+// get requests a URL and prints the answer. The image contains no other HTTP client. A URL may begin with tcp://, as the
+// environment variables for Services do, which need no cluster DNS.
 func get(arguments []string) error {
 	if len(arguments) != 1 {
 		return errors.New("get takes one URL")
 	}
+	url := arguments[0]
+	if rest, found := strings.CutPrefix(url, "tcp://"); found {
+		url = "http://" + rest
+	}
 	client := http.Client{Timeout: getTimeout}
-	answer, err := client.Get(arguments[0])
+	answer, err := client.Get(url)
 	if err != nil {
 		return err
 	}
@@ -84,7 +90,7 @@ func get(arguments []string) error {
 		return err
 	}
 	if answer.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%s answered with status %s", arguments[0], answer.Status)
+		return fmt.Errorf("%s answered with status %s", url, answer.Status)
 	}
 	return nil
 }

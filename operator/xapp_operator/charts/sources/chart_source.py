@@ -81,6 +81,9 @@ class ChartSource(Protocol):
         Raises SourceAccessDenied when it needs credentials, or refuses these.
         """
 
+    def forget_failures(self, repository: Repository) -> None:
+        """Ask the repository at the next use, even if it failed slowly a moment ago."""
+
     async def close(self) -> None:
         """Cancel running requests."""
 

@@ -13,7 +13,14 @@ from typing import Final
 
 from yarl import URL
 
-from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository, origin, parse_repository_url
+from xapp_operator.charts.chart_request import (
+    OCI,
+    ChartRequest,
+    Repository,
+    format_origin,
+    origin,
+    parse_repository_url,
+)
 from xapp_operator.charts.download_slots import DownloadSlots
 from xapp_operator.charts.downloader import (
     NOT_FOUND_STATUSES,
@@ -42,7 +49,7 @@ from xapp_operator.charts.sources.repository_index import (
 from xapp_operator.charts.versions import parse_range
 from xapp_operator.common.off_loop import run_sized
 from xapp_operator.common.text import display_url, format_list, quote_input
-from xapp_operator.errors import ChartNotFound, DigestMismatch
+from xapp_operator.errors import ChartNotFound, ChartSourceError, DigestMismatch, SourceAccessDenied
 
 _IN_MEMORY_BYTES: Final = 64 * 1024  # a larger index goes to a temporary file while it arrives
 _VERSION_CHARACTERS: Final = 32  # about as many as one version has
@@ -149,7 +156,7 @@ class HttpRepositories:
         async def download(max_bytes: int) -> bytes:
             response = await self._downloader.get(url, access=_access(repository), max_bytes=max_bytes)
             if response.status != HTTPStatus.OK:
-                raise unexpected_status(response)
+                raise _archive_refused(response, repository)
             return response.body
 
         async def get_provenance(max_bytes: int) -> bytes | None:
@@ -158,7 +165,7 @@ class HttpRepositories:
             if response.status in NOT_FOUND_STATUSES:
                 return None
             if response.status != HTTPStatus.OK:
-                raise unexpected_status(response)
+                raise _archive_refused(response, repository)
             return response.body
 
         return ArchiveLocation(
@@ -188,6 +195,9 @@ class HttpRepositories:
                 f"sha256:{digest}. Regenerate the index."
             )
         return replace(self._registries.locate(layer), version=entry.version)
+
+    def forget_failures(self, repository: Repository) -> None:
+        self._indexes.forget_failures(lambda key: key == repository)
 
     async def close(self) -> None:
         await self._indexes.close()
@@ -223,6 +233,18 @@ def archive_url(location: URL, entry: ChartVersion) -> URL:
     base = location.with_path(f"{location.raw_path.rstrip('/')}/", encoded=True)
     url = parse_repository_url(str(base.join(reference)))
     return url.with_query(location.query) if location.query and origin(url) == origin(location) else url
+
+
+def _archive_refused(response: DownloadResponse, repository: Repository) -> ChartSourceError:
+    error, home = unexpected_status(response), repository.location
+    is_home = origin(response.url) == origin(home)
+    if not isinstance(error, SourceAccessDenied) or repository.credentials is None or is_home:
+        return error
+    return ChartSourceError(
+        f"{display_url(response.url)} returned status {response.status}: access is denied. The credentials of the "
+        f"repository are sent to {format_origin(home)} only. Move the archive there, or let everybody read it.",
+        permanent=True,
+    )
 
 
 def _check_status(response: DownloadResponse) -> None:

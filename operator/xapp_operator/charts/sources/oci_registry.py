@@ -122,9 +122,7 @@ class OciRegistries:
         self._layers: RefreshingCache[tuple[OciReference, str], ChartLayer | None] = RefreshingCache(
             downloads, capacity=_MAX_CACHED, clock=clock
         )
-        self._tags: RefreshingCache[OciReference, tuple[str, ...]] = RefreshingCache(
-            downloads, capacity=_MAX_CACHED, clock=clock
-        )
+        self._tags = RefreshingCache[OciReference, tuple[str, ...]](downloads, capacity=_MAX_CACHED, clock=clock)
 
     async def find(self, request: ChartRequest, *, revalidate: bool) -> ArchiveLocation:
         max_age = self._max_age(request.repository, None)
@@ -154,9 +152,8 @@ class OciRegistries:
                 if sign_in:
                     response = await self._auth.get(url, repository=repository, name="", max_bytes=max_bytes)
                 else:
-                    response = await self._downloader.get(
-                        url, access=origin_access(repository, url), max_bytes=max_bytes
-                    )
+                    access = origin_access(repository, url)
+                    response = await self._downloader.get(url, access=access, max_bytes=max_bytes)
         except BodyTooLarge:
             raise _not_a_registry(url) from None
         if response.status == HTTPStatus.NOT_FOUND:
@@ -335,6 +332,10 @@ class OciRegistries:
             )
         except BodyTooLarge:
             raise _not_a_registry(url) from None
+
+    def forget_failures(self, repository: Repository) -> None:
+        self._layers.forget_failures(lambda key: key[0].repository == repository)
+        self._tags.forget_failures(lambda key: key.repository == repository)
 
     async def close(self) -> None:
         await self._layers.close()

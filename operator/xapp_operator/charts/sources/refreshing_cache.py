@@ -123,5 +123,10 @@ class RefreshingCache(Generic[K, T]):
         self._values[key] = _CachedValue(value, loaded_at=started)
         return value
 
+    def forget_failures(self, is_meant: Callable[[K], bool]) -> None:
+        """Let the next `get` load what failed, however long that took. A load that runs is joined, not repeated."""
+        for key in [key for key in self._failures if is_meant(key)]:
+            self._failures.pop(key, None)
+
     async def close(self) -> None:
         await self._loads.close()

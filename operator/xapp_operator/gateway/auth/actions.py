@@ -88,6 +88,7 @@ class Action(StrEnum):
     PROXY_UPDATE = "proxyUpdate"
     PROXY_PATCH = "proxyPatch"
     PROXY_DELETE = "proxyDelete"
+    LIST_REPOSITORIES = "listRepositories"
     VIEW_REPOSITORY = "viewRepository"
     ADD_REPOSITORY = "addRepository"
     STORE_CREDENTIALS = "storeCredentials"
@@ -96,6 +97,7 @@ class Action(StrEnum):
     LIST_CHARTS = "listCharts"
     VIEW_CHART = "viewChart"
     DELETE_CHART = "deleteChart"
+    LIST_SERVICES = "listServices"
     ADOPT = "adopt"
 
 
@@ -121,6 +123,7 @@ NEEDED_RIGHTS: Final[Mapping[Action, tuple[Right, ...]]] = MappingProxyType(
         Action.PROXY_UPDATE: (_VIEW, Right("update", SERVICES, "proxy")),
         Action.PROXY_PATCH: (_VIEW, Right("patch", SERVICES, "proxy")),
         Action.PROXY_DELETE: (_VIEW, Right("delete", SERVICES, "proxy")),
+        Action.LIST_REPOSITORIES: (Right("list", CHART_REPOSITORIES),),
         Action.VIEW_REPOSITORY: (Right("get", CHART_REPOSITORIES),),
         Action.ADD_REPOSITORY: (Right("create", CHART_REPOSITORIES),),
         Action.STORE_CREDENTIALS: (Right("create", SECRETS),),
@@ -129,6 +132,7 @@ NEEDED_RIGHTS: Final[Mapping[Action, tuple[Right, ...]]] = MappingProxyType(
         Action.LIST_CHARTS: (Right("list", CHART_ARCHIVES),),
         Action.VIEW_CHART: (Right("get", CHART_ARCHIVES),),
         Action.DELETE_CHART: (Right("delete", CHART_ARCHIVES),),
+        Action.LIST_SERVICES: (Right("list", SERVICES),),
         Action.ADOPT: (Right("create"),),
     }
 )

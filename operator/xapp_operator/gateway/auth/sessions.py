@@ -12,11 +12,10 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from xapp_operator.config import Settings
 from xapp_operator.domain.caller_groups import group_of_user
-from xapp_operator.errors import SessionEnded, SessionProofRequired
+from xapp_operator.errors import NextRequest, SessionEnded, SessionProofRequired, Unauthenticated
 from xapp_operator.gateway.auth.session_cookies import (
     ID_BYTES,
     OWNER_BYTES,
@@ -32,8 +31,6 @@ from xapp_operator.gateway.auth.session_cookies import (
 from xapp_operator.gateway.auth.session_revocations import Revocation
 from xapp_operator.gateway.auth.session_secret import STATE_SECONDS, SessionSecret, SessionState
 from xapp_operator.kube.client import KubeClient
-
-SESSION_SECONDS_MIN: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +57,15 @@ class Sessions:
         """Return a new session of the owner of `token`; it ends with the token, or after XAPP_SESSION_MAX_SECONDS.
 
         Raises:
+            Unauthenticated: when the token has expired, which the API server may not have noticed yet.
             KubeError: when the keys can be neither read nor created.
         """
         now = int(time.time())
         expiry = jwt_expiry(token)
-        left = self._max_seconds if expiry is None else min(expiry - now, self._max_seconds)
-        seconds, proof = max(SESSION_SECONDS_MIN, left), make_proof()
+        if expiry is not None and expiry <= now:
+            raise Unauthenticated("this token has expired: sign in with a new one")
+        seconds = self._max_seconds if expiry is None else min(expiry - now, self._max_seconds)
+        proof = make_proof()
         state = await self._secret.get_state()
         session = Session(
             key_name=state.newest_key,
@@ -144,9 +144,9 @@ def _find_session(
         if session.is_proved_by(proof):
             return session, refusal
         refusal = SessionProofRequired(
-            "the session cookie comes without its proof: send the proof that POST /api/session returned as "
-            "X-Session-Proof, or sign in again"
-        )
+            "the session cookie comes without its proof: sign in again, or send the proof from the answer of the "
+            "sign-in as X-Session-Proof"
+        ).with_next(NextRequest("POST", "/api/session"))
     return None, refusal
 
 

@@ -35,6 +35,7 @@ SOURCE_XAPP: Final = "xapp"
 SOURCE_LABELS: Final = "labels"
 SOURCES: Final = (SOURCE_XAPP, SOURCE_LABELS)
 
+_TESTS_PENDING: Final = frozenset({"Running", "Interrupted"})
 _PHASE: Final = FACETS.index("phase")
 
 XAPP_SORTS: Final = (
@@ -85,6 +86,13 @@ class HandledRequest(NamedTuple):
         )
 
 
+class HookObject(NamedTuple):
+    """The object that a hook of a chart creates."""
+
+    kind: str
+    name: str
+
+
 def _is_later_time(value: str, other: str) -> bool:
     return len(value) == len(other) and value[10:11] == other[10:11] == "T" and value > other
 
@@ -97,7 +105,8 @@ class XAppEntry:
     its record in a list, which begins with its summary, and `details_json` what its own page adds. `sort_keys` holds
     (value, uid) for each of XAPP_SORTS, and `filter_fields` what filters look at. `archive` is the name of the
     ChartArchive that it uses, or empty, and `repository` that of its ChartRepository; `depends_on` names XApps of its
-    namespace. `handled` has the annotations that the operator has handled.
+    namespace. `handled` has the annotations that the operator has handled. `tests_pending` means that the tests of its
+    chart run, or are run again. `hook` is the one that Helm waits for, or that failed.
     """
 
     namespace: str
@@ -118,6 +127,8 @@ class XAppEntry:
     repository: str = ""
     depends_on: tuple[str, ...] = ()
     handled: tuple[HandledRequest, ...] = ()
+    tests_pending: bool = False
+    hook: HookObject | None = None
 
     @property
     def phase(self) -> str:
@@ -174,6 +185,7 @@ def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
         "createdAt": metadata.get("creationTimestamp"),
         "updatedAt": _updated_at(metadata, conditions),
     }
+    hook = obj(obj(status, "lastAttempt"), "hook")
     return build_entry(
         record,
         release=text(spec, "releaseName") or text(metadata, "name"),
@@ -190,6 +202,8 @@ def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
         handled=tuple(
             HandledRequest(field, value) for field, value in obj(status, "handled").items() if isinstance(value, str)
         ),
+        tests_pending=text(obj(status, "lastTest"), "outcome") in _TESTS_PENDING,
+        hook=HookObject(text(hook, "kind"), text(hook, "name")) if hook else None,
     )
 
 
@@ -208,6 +222,8 @@ def build_entry(
     repository: str = "",
     depends_on: tuple[str, ...] = (),
     handled: tuple[HandledRequest, ...] = (),
+    tests_pending: bool = False,
+    hook: HookObject | None = None,
 ) -> XAppEntry:
     """Return the entry of an xApp from any source. The fields of its record are those of `schemas.records`.
 
@@ -225,6 +241,8 @@ def build_entry(
         repository: name of the ChartRepository that its chart comes from.
         depends_on: names of the XApps that it depends on.
         handled: annotations that the operator has handled.
+        tests_pending: whether the tests of its chart run, or are run again.
+        hook: the hook that Helm waits for, or that failed.
     """
     if not record.keys() <= _RECORD_FIELD_SET:
         raise KeyError(f"not fields of a record: {record.keys() - _RECORD_FIELD_SET}")
@@ -266,6 +284,8 @@ def build_entry(
         repository=intern(repository),
         depends_on=depends_on,
         handled=handled,
+        tests_pending=tests_pending,
+        hook=hook,
     )
 
 

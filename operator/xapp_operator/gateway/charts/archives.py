@@ -7,7 +7,7 @@ from xapp_operator.charts.archives.chart_cache import ChartFile
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.stored_archives import check_declared_chart
 from xapp_operator.common.text import quote_input
-from xapp_operator.errors import ChartInvalid, ChartNotFound, GatewayNotFound, Invalid, NotFound
+from xapp_operator.errors import ChartInvalid, ChartNotFound, GatewayNotFound, Invalid, NextRequest, NotFound
 from xapp_operator.gateway.charts.uploads import ArchiveStorage, StoredUpload, UploadedChart
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.referenced_data import StoredArchive
@@ -88,6 +88,6 @@ async def delete_archive(client: KubeClient, *, namespace: str, name: str) -> No
 
 def archive_not_found(namespace: str, name: str) -> GatewayNotFound:
     return GatewayNotFound(
-        f"there is no chart archive {quote_input(name)} in the namespace {quote_input(namespace)}: GET /api/charts "
-        "lists all chart archives"
-    )
+        f"there is no chart archive {quote_input(name)} in the namespace {quote_input(namespace)}: look for it in the "
+        "list of all chart archives"
+    ).with_next(NextRequest("GET", "/api/charts"))

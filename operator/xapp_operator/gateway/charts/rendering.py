@@ -17,6 +17,7 @@ from xapp_operator.errors import ChartInvalid, HelmError, Invalid, KubeError, Va
 from xapp_operator.gateway.charts.object_checks import check_objects
 from xapp_operator.gateway.charts.value_sources import SourcedValues, ValueSources
 from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.manifest_labels import ObjectMetadata
 from xapp_operator.helm.requests import DryRunRequest, RenderResult, TemplateRequest
 from xapp_operator.kube.client import KubeClient
 
@@ -154,6 +155,7 @@ class ChartRenderer:
             take_ownership=spec.adopt,
             skip_schema=info.external_refs,
             chart_name=info.name,
+            object_metadata=ObjectMetadata.for_xapp(name, spec),
         )
         try:
             rendered = await self._engine.dry_run(request)
@@ -188,6 +190,7 @@ class ChartRenderer:
                 upgrade=upgrade,
                 notes=for_display,
                 chart_name=info.name,
+                object_metadata=ObjectMetadata.for_xapp(name, spec) if for_display else None,
             )
         )
 

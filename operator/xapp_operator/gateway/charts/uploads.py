@@ -34,7 +34,7 @@ from xapp_operator.common.fair_slots import FairSlots
 from xapp_operator.common.text import rfc3339
 from xapp_operator.domain.control_characters import on_one_line
 from xapp_operator.domain.naming import archive_name, label_text
-from xapp_operator.errors import AccessDenied, AlreadyExists, Conflict, IdentityConflict, NotFound
+from xapp_operator.errors import AccessDenied, AlreadyExists, Conflict, IdentityConflict, NextRequest, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.referenced_data import StoredArchive, archive_reference, read_archive
@@ -131,8 +131,8 @@ class ArchiveStorage:
         if _identity(found) != _identity(wanted):
             raise IdentityConflict(
                 f"the ChartArchive {name} in the namespace {namespace} has another chart than its name says: delete it "
-                f"(DELETE /api/charts/{namespace}/{name}) and send the request again"
-            )
+                "and send the request again"
+            ).with_next(NextRequest("DELETE", f"/api/charts/{namespace}/{name}"))
         if "deletionTimestamp" in metadata:
             raise Conflict(f"the ChartArchive {name} is being deleted: send the request again in a moment")
         change = await self._reuse_change(metadata, keep=keep)

@@ -16,11 +16,13 @@ from xapp_operator.errors import (
     ChartSourceError,
     SourceUnavailable,
     VersionNotFound,
+    XAppError,
 )
 from xapp_operator.gateway.charts.uploads import ArchiveStorage, UploadedChart
 from xapp_operator.gateway.deploy.desired_xapp import DesiredXApp
 from xapp_operator.gateway.deploy.form_repository import load_form_repository
-from xapp_operator.gateway.deploy.forms import FORM_PART, Form
+from xapp_operator.gateway.deploy.forms import FORM_PART
+from xapp_operator.gateway.deploy.new_repository import load_new_repository, refusal_of_new_repository
 from xapp_operator.gateway.deploy.submission import invalid_file_part, require_provenance_of, with_field_error
 from xapp_operator.kube.client import KubeClient
 
@@ -50,7 +52,7 @@ class ChartLoader:
             require_provenance_of(desired.chart)
             return desired.chart
         if spec.method == METHOD_REMOTE:
-            return await self._fetch_remote_chart(client, desired.form, spec)
+            return await self._fetch_remote_chart(client, desired, spec)
         try:
             archive = await self._archives.read(client, spec.archive, namespace=desired.namespace)
         except ChartNotFound:
@@ -59,22 +61,29 @@ class ChartLoader:
         await self._signatures.check_uploaded(file, namespace=desired.namespace, provenance=archive.provenance)
         return file
 
-    async def _fetch_remote_chart(self, client: KubeClient, form: Form, spec: XAppSpec) -> ChartFile:
+    async def _fetch_remote_chart(self, client: KubeClient, desired: DesiredXApp, spec: XAppSpec) -> ChartFile:
+        new = desired.repository
         try:
             request = ChartRequest(
-                repository=await load_form_repository(client, form),
+                repository=await load_form_repository(client, desired.form)
+                if new is None
+                else await load_new_repository(client, new),
                 chart=spec.chart_name or "",
                 version=spec.chart_version or spec.version,
             )
             chart = await self._charts.resolve(request)
             await self._signatures.check_remote(chart)
             return await self._charts.fetch(chart)
-        except SourceUnavailable as error:
-            # For the caller of a dry run the cause is a wrong url as often as an outage, so the response is not a 5xx.
-            refusal = ChartSourceError(error.message, errors=error.errors)
-            raise with_field_error(refusal, f"{FORM_PART}.url") from None
         except ChartSourceError as error:
-            raise with_field_error(error, f"{FORM_PART}.{_field_at_fault(error, spec)}") from None
+            refusal = refusal_of_new_repository(error, new) if new is not None else None
+            raise refusal or _at_field_of_form(error, spec) from None
+
+
+def _at_field_of_form(error: ChartSourceError, spec: XAppSpec) -> XAppError:
+    if isinstance(error, SourceUnavailable):
+        # For the caller of a dry run the cause is a wrong url as often as an outage, so the response is not a 5xx.
+        return with_field_error(ChartSourceError(error.message, errors=error.errors), f"{FORM_PART}.url")
+    return with_field_error(error, f"{FORM_PART}.{_field_at_fault(error, spec)}")
 
 
 def _field_at_fault(error: ChartSourceError, spec: XAppSpec) -> str:

@@ -25,6 +25,7 @@ from xapp_operator.errors import (
     FieldError,
     FormInvalid,
     KubeError,
+    NextRequest,
     NotFound,
     SignatureInvalid,
     ValuesInvalid,
@@ -48,7 +49,8 @@ from xapp_operator.gateway.deploy.form_repository import (
 )
 from xapp_operator.gateway.deploy.forms import FORM_PART, to_form_error
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
-from xapp_operator.gateway.deploy.preconditions import ANY_GENERATION, ExpectedGeneration, ExpectedUid
+from xapp_operator.gateway.deploy.new_repository import save_new_repository
+from xapp_operator.gateway.deploy.preconditions import ANY_XAPP, ExpectedUid, ExpectedXApp
 from xapp_operator.gateway.deploy.submission import (
     FILE_PART,
     PROVENANCE_PART,
@@ -93,7 +95,7 @@ class Deployer:
         desired = desired_new_xapp(submission)
         if desired.chart is not None:
             await self._render(caller, desired, for_display=False)
-        else:
+        elif desired.repository is None:
             await get_form_repository(caller.client, desired.form)
         async with _cleanup_on_failure() as cleanup:
             await self._namespaces.ensure(caller, desired.namespace, cleanup)
@@ -111,19 +113,21 @@ class Deployer:
         warnings: tuple[str, ...] = ()
         if await self._namespaces.exists(desired.namespace):
             await self._dry_run_create(caller, desired)
+            if desired.repository is not None:
+                await save_new_repository(caller, desired.repository, dry_run=True)
         else:
             warnings = (await self._namespaces.preview(caller, desired.namespace),)
         rendered = await self._render(caller, desired, for_display=True)
         return replace(rendered, warnings=(*warnings, *rendered.warnings))
 
     async def upgrade(
-        self, caller: Caller, current: JsonObject, submission: Submission, *, expected: ExpectedGeneration
+        self, caller: Caller, current: JsonObject, submission: Submission, *, expected: ExpectedXApp
     ) -> JsonObject:
         """Replace the spec of an XApp and return it as stored; the values and the chart are kept if none were sent.
 
         Raises:
             FormInvalid: when the identity would change.
-            PreconditionFailed: when another client changed the spec, and the caller expected a generation.
+            PreconditionFailed: when it is not the expected XApp any more.
             XAppError: as `create`.
         """
         desired = desired_upgrade(current, submission)
@@ -191,14 +195,14 @@ class Deployer:
         desired: DesiredXApp,
         *,
         dry_run: bool = False,
-        expected: ExpectedGeneration = ANY_GENERATION,
+        expected: ExpectedXApp = ANY_XAPP,
     ) -> JsonObject:
         """Replace the spec, even if the status changed since `current` was read.
 
         Raises:
-            Conflict: when another client changed the spec at the same time.
+            Conflict: when another client changed the spec at the same time, or replaced the XApp by another one.
         """
-        generation = obj(current, "metadata").get("generation")
+        read = _version_of(current)
         for _ in range(REPLACE_ATTEMPTS):
             try:
                 return await _explain_refusal(
@@ -207,7 +211,7 @@ class Deployer:
             except Conflict:
                 current = await caller.client.get(XAPPS, desired.name, namespace=desired.namespace)
                 expected.require(current)
-                if obj(current, "metadata").get("generation") != generation:
+                if _version_of(current) != read:
                     break
         raise Conflict(
             f"the xApp {desired.name} was changed at the same time by another client: check it and send the request "
@@ -224,7 +228,11 @@ class Deployer:
                 cleanup.push_async_callback(
                     delete_created, caller.client, CHART_ARCHIVES, upload.metadata, if_unchanged=True
                 )
-        if not desired.form.is_upload:
+        if desired.repository is not None:
+            metadata = await save_new_repository(caller, desired.repository)
+            # The garbage collector deletes its Secret with it.
+            cleanup.push_async_callback(delete_created, caller.client, CHART_REPOSITORIES, metadata)
+        elif not desired.form.is_upload:
             repository = await ensure_form_repository(caller.client, desired.form)
             if repository is not None:
                 cleanup.push_async_callback(delete_created, caller.client, CHART_REPOSITORIES, repository)
@@ -272,9 +280,9 @@ def _as_values_error(desired: DesiredXApp) -> Iterator[None]:
         yield
     except FormInvalid:
         raise ChartSourceError(
-            "the values cannot be checked, because the chart of this xApp is not available: upload it again with PUT "
-            f"/api/deployment/xapp/{desired.namespace}/{desired.name}"
-        ) from None
+            "the values cannot be checked, because the chart of this xApp is not available: upload it again in an "
+            "upgrade"
+        ).with_next(NextRequest("PUT", f"/api/deployment/xapp/{desired.namespace}/{desired.name}")) from None
     except (ChartSourceError, ChartInvalid) as error:
         raise type(error)(f"the values cannot be checked, so nothing was changed: {error.message}") from None
 
@@ -282,6 +290,12 @@ def _as_values_error(desired: DesiredXApp) -> Iterator[None]:
 def _is_released(xapp: JsonObject) -> bool:
     """Return whether helm would upgrade: a revision is deployed."""
     return integer(obj(obj(xapp, "status"), "release"), "revision") > 0
+
+
+def _version_of(xapp: JsonObject) -> tuple[str, int]:
+    """Return what tells whether this is still the same XApp with the same spec."""
+    metadata = obj(xapp, "metadata")
+    return text(metadata, "uid"), integer(metadata, "generation")
 
 
 def _as_deleting(xapp: JsonObject) -> JsonObject:

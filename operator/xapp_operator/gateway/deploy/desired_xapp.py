@@ -15,6 +15,7 @@ from xapp_operator.gateway.deploy.forms import FORM_PART, IDENTITY_FIELDS, REQUI
 from xapp_operator.gateway.deploy.submission import Submission, require_chart_file
 from xapp_operator.gateway.deploy.values_input import SentValues, kept_text_of
 from xapp_operator.gateway.http.validation import form_invalid
+from xapp_operator.gateway.schemas.repositories import RepositoryRequest
 
 REMOTE_FIELDS: Final = (*REQUIRED_REMOTE_FIELDS, "chartVersion")
 
@@ -23,7 +24,8 @@ REMOTE_FIELDS: Final = (*REQUIRED_REMOTE_FIELDS, "chartVersion")
 class DesiredXApp:
     """The XApp to write: its name and spec, the form behind it, and the chart that was uploaded with it.
 
-    `sent_text` is the text that its values were sent as, and `kept_text` what is kept of it.
+    `sent_text` is the text that its values were sent as, and `kept_text` what is kept of it. `repository` is the new
+    repository of its chart, to save with it.
     """
 
     name: str
@@ -32,6 +34,7 @@ class DesiredXApp:
     chart: UploadedChart | None
     sent_text: str | None = None
     kept_text: str | None = None
+    repository: RepositoryRequest | None = None
 
     @property
     def namespace(self) -> str:
@@ -52,7 +55,9 @@ def desired_new_xapp(submission: Submission) -> DesiredXApp:
         spec["values"] = sent.values
     if submission.chart is not None:
         spec["archive"] = submission.chart.archive
-    return DesiredXApp(form.name, spec, form, submission.chart, sent.text, sent.kept_text)
+    return DesiredXApp(
+        form.name, spec, form, submission.chart, sent.text, sent.kept_text, repository=submission.repository
+    )
 
 
 def desired_upgrade(current: JsonObject, submission: Submission) -> DesiredXApp:

@@ -1,7 +1,7 @@
-"""`If-Match` of requests that change an XApp: the generation of its spec, or for its deletion the uid.
+"""`If-Match` of requests that change an XApp: its uid, the generation of its spec, or both; for its deletion the uid.
 
-The API server itself checks them with the write: the generation is that of a resourceVersion, which the write has as a
-precondition, and so is the uid.
+The API server itself checks them with the write: uid and generation are those of a resourceVersion, which the write has
+as a precondition; a deletion has the uid as one.
 """
 
 from __future__ import annotations
@@ -22,44 +22,62 @@ from xapp_operator.kube.resources import XAPPS
 PATCH_ATTEMPTS: Final = 10
 """The operator may write the status at the same time."""
 
-_GENERATION: Final = re.compile(r"[0-9]{1,18}")
+_VERSION: Final = re.compile(
+    r"(?P<uid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})?"
+    r"(?:(?(uid)/)(?P<generation>[0-9]{1,18}))?"
+)
+"""A uid is a UUID. The slash, which no uid has, tells where the generation begins."""
+
 _UID: Final = re.compile(r"[0-9A-Za-z-]{1,128}")
 _ANY: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedGeneration:
-    """The generation that an XApp must have for a change; None for any."""
+class ExpectedXApp:
+    """The XApp that a change is meant for; None for any.
 
-    value: int | None = None
+    A generation alone does not tell an XApp from another one of its name: both begin with 1.
+    """
+
+    uid: str | None = None
+    generation: int | None = None
 
     @classmethod
     def of(cls, request: Request) -> Self:
         """Read the header.
 
         Raises:
-            MalformedRequest: when it is not a generation.
+            MalformedRequest: when it is neither a generation, nor a uid, nor both.
         """
-        found = _if_match(request, _GENERATION, rule='must be the generation of the xApp, such as "3", or *')
-        return cls(None if found is None else int(found))
+        rule = 'must be the generation of the xApp, such as "3", its uid, both as in "<uid>/3", or *'
+        found = _if_match(request, _VERSION, rule=rule)
+        if found is None:
+            return cls()
+        generation = found["generation"]
+        return cls(found["uid"], None if generation is None else int(generation))
 
     def require(self, xapp: JsonObject) -> None:
-        """Refuse an XApp of another generation.
+        """Refuse another XApp of the same name, and one of another generation.
 
         Raises:
-            PreconditionFailed: names both generations.
+            PreconditionFailed: names what differs.
         """
         metadata = obj(xapp, "metadata")
-        current = integer(metadata, "generation")
-        if self.value is not None and current != self.value:
+        name, current = text(metadata, "name"), integer(metadata, "generation")
+        if self.uid is not None and text(metadata, "uid") != self.uid.lower():
             raise PreconditionFailed(
-                f"the xApp {text(metadata, 'name')} has generation {current}, not {self.value} as If-Match says: "
+                f"the xApp {name} has another uid than If-Match says: the one that you mean was uninstalled, and this "
+                "one was deployed since. Read it again, and decide whether to send the change for this one"
+            )
+        if self.generation is not None and current != self.generation:
+            raise PreconditionFailed(
+                f"the xApp {name} has generation {current}, not {self.generation} as If-Match says: "
                 "somebody changed it meanwhile. Read it again, and decide whether to send the change with the new "
                 "generation"
             )
 
 
-ANY_GENERATION: Final = ExpectedGeneration()
+ANY_XAPP: Final = ExpectedXApp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +93,8 @@ class ExpectedUid:
         Raises:
             MalformedRequest: when it is not a uid.
         """
-        return cls(_if_match(request, _UID, rule="must be the uid of the xApp, or *"))
+        found = _if_match(request, _UID, rule="must be the uid of the xApp, or *")
+        return cls(None if found is None else found[0])
 
     def require(self, xapp: JsonObject) -> None:
         """Refuse another XApp of the same name.
@@ -95,15 +114,16 @@ class ExpectedUid:
         )
 
 
-def _if_match(request: Request, pattern: re.Pattern[str], *, rule: str) -> str | None:
+def _if_match(request: Request, pattern: re.Pattern[str], *, rule: str) -> re.Match[str] | None:
     given = ", ".join(request.headers.getlist("if-match")).strip()
     if not given or given == _ANY:
         return None
     quoted = given.startswith('"') and given.endswith('"')
     value = given[1:-1] if quoted else given
-    if pattern.fullmatch(value) is None:
+    found = pattern.fullmatch(value)
+    if found is None or not value:
         raise MalformedRequest.for_field("If-Match", f"{rule}, not {quote_input(given)}")
-    return value
+    return found
 
 
 async def patch_xapp(
@@ -111,7 +131,7 @@ async def patch_xapp(
     *,
     namespace: str,
     name: str,
-    expected: ExpectedGeneration,
+    expected: ExpectedXApp,
     change: Callable[[JsonObject], JsonObject],
 ) -> JsonObject:
     """Apply a merge patch to the version of an XApp that it was made for, and return the XApp as stored.
@@ -120,12 +140,12 @@ async def patch_xapp(
         client: the caller's.
         namespace: of the XApp.
         name: of the XApp.
-        expected: its generation.
+        expected: what it must be.
         change: returns the patch for the current XApp, or raises.
 
     Raises:
         NotFound: when there is no such XApp.
-        PreconditionFailed: when it has another generation.
+        PreconditionFailed: when it is not the expected one.
         Conflict: when other clients change it again and again.
     """
     for _ in range(PATCH_ATTEMPTS):

@@ -27,9 +27,15 @@ from xapp_operator.errors import (
 )
 from xapp_operator.gateway.charts.uploads import UploadedChart
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form, validate_form
+from xapp_operator.gateway.deploy.new_repository import (
+    REPOSITORY_PART,
+    read_repository_part,
+    validate_repository_part,
+)
 from xapp_operator.gateway.deploy.values_input import SentValues, read_values
-from xapp_operator.gateway.http.bodies import decode_json_object
+from xapp_operator.gateway.http.bodies import JSON_MAX_BYTES, decode_json_object
 from xapp_operator.gateway.http.multipart import PartRule, ReceivedParts
+from xapp_operator.gateway.schemas.repositories import RepositoryRequest
 
 FILE_PART: Final = "file"
 VALUES_PART: Final = "values"
@@ -47,16 +53,19 @@ class Submission:
     form: Form
     values: SentValues | None
     chart: UploadedChart | None
+    repository: RepositoryRequest | None = None
+    """The repository to save under the repoName of the form, with its credentials."""
 
 
-def part_rules(settings: Settings) -> tuple[PartRule, ...]:
-    """Return the parts of a deployment request and their size limits."""
-    return (
+def part_rules(settings: Settings, *, with_repository: bool = False) -> tuple[PartRule, ...]:
+    """Return the parts of a deployment or an upgrade and their size limits."""
+    rules = (
         PartRule(FORM_PART, settings.form_max_bytes),
         PartRule(FILE_PART, settings.chart_max_bytes, to_file=True),
         PartRule(VALUES_PART, settings.values_max_bytes, to_file=True),
         PartRule(PROVENANCE_PART, PROVENANCE_MAX),
     )
+    return (*rules, PartRule(REPOSITORY_PART, JSON_MAX_BYTES)) if with_repository else rules
 
 
 async def validate_submission(
@@ -77,7 +86,8 @@ async def validate_submission(
         current_values: the values of the XApp to upgrade; a mask in the new values keeps the current value.
 
     Raises:
-        InputError: for the first invalid one of parts, form, values and archive, naming all of its invalid fields.
+        InputError: for the first invalid one of parts, form, repository, values and archive, naming all of its invalid
+            fields.
     """
     parts.require_expected_names()
     valid_form = validate_form(form, settings=settings)
@@ -88,6 +98,8 @@ async def validate_submission(
             "is the provenance file of an uploaded chart: send the chart as the part file with it, or leave it out"
         )
         raise FormInvalid.for_field(PROVENANCE_PART, message, subject=f"the part {PROVENANCE_PART}")
+    part = read_repository_part(parts)
+    repository = None if part is None else validate_repository_part(part, valid_form, settings=settings)
     values = chart = None
     if VALUES_PART in parts.files:
         read = partial(_read_values_part, parts.files[VALUES_PART], settings=settings, current=current_values or {})
@@ -95,7 +107,7 @@ async def validate_submission(
     if FILE_PART in parts.files:
         chart = await read_chart_file(parts.files[FILE_PART], settings=settings, threads=threads)
         chart = replace(chart, provenance=read_provenance(parts))
-    return Submission(form=valid_form, values=values, chart=chart)
+    return Submission(form=valid_form, values=values, chart=chart, repository=repository)
 
 
 async def read_chart_file(path: Path, *, settings: Settings, threads: ThreadPoolExecutor) -> UploadedChart:

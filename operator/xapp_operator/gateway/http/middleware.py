@@ -11,7 +11,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -19,11 +19,11 @@ from starlette.websockets import WebSocket
 from xapp_operator.common.fair_slots import FairSlots, NoFreeSlot
 from xapp_operator.config import Settings
 from xapp_operator.domain.address_rule import is_loopback
-from xapp_operator.errors import MisdirectedRequest, RequestRefused, XAppError
+from xapp_operator.errors import MalformedRequest, MisdirectedRequest, RequestRefused, XAppError
 from xapp_operator.gateway.http.audit import RequestRecord, begin_notes
 from xapp_operator.gateway.http.client_addresses import ClientAddresses
 from xapp_operator.gateway.http.origins import SAFE_METHODS, host_without_port, is_same_origin
-from xapp_operator.gateway.http.paths import check_path
+from xapp_operator.gateway.http.paths import PATH_MAX_BYTES, can_be_page, check_path
 from xapp_operator.gateway.http.problems import internal_error_response, problem_response, redact_path
 from xapp_operator.telemetry.audit import AuditLog
 from xapp_operator.telemetry.logs import get_logger
@@ -77,6 +77,8 @@ class GatewayMiddleware:
             return
         inner, record = self._begin(scope, method=scope["method"])
         exchange = _HttpExchange(scope, receive, send, drains=self._drains, record=record)
+        if _opens_page_of_refused_path(scope):
+            scope, inner = {**scope, **_START_PAGE}, {**inner, **_START_PAGE}
         request = Request(scope, exchange.receive)
         try:
             self._check_target_and_origin(request, is_safe=request.method in SAFE_METHODS)
@@ -150,6 +152,20 @@ class GatewayMiddleware:
 
     def _is_allowed_host(self, host: str) -> bool:
         return host in self._allowed_hosts or host_without_port(host) in self._allowed_hosts
+
+
+_START_PAGE: Final = {"path": "/", "raw_path": b"/"}
+
+
+def _opens_page_of_refused_path(scope: Scope) -> bool:
+    """Return whether a person opens an address whose path is refused: the dashboard says that it has no such page."""
+    if scope["method"] not in SAFE_METHODS or "text/html" not in Headers(scope=scope).get("accept", ""):
+        return False
+    try:
+        check_path(scope["raw_path"])
+    except MalformedRequest:
+        return len(scope["raw_path"]) <= PATH_MAX_BYTES and can_be_page(scope["path"])
+    return False
 
 
 class _HttpExchange:

@@ -21,6 +21,17 @@ _ESCAPE: Final = re.compile(rb"%[0-9A-Fa-f]{2}")
 _DOT_SEGMENTS: Final = frozenset({b".", b".."})
 
 
+PAGE_PATH: Final = r"(?!(?:api|assets|helmrepo|healthz|readyz|metrics)(?:/|$))(?:[^./]+(?:/.*)?)?"
+"""What follows the first / in the path of a page: its first segment is not one of the API, and has no dot."""
+
+_PAGE_PATH: Final = re.compile(PAGE_PATH, re.DOTALL)
+
+
+def can_be_page(path: str) -> bool:
+    """Return whether this decoded path is one of the dashboard, which itself tells pages from other addresses."""
+    return _PAGE_PATH.fullmatch(path.removeprefix("/")) is not None
+
+
 def check_path(raw_path: bytes) -> None:
     """Refuse a path whose meaning changes when it is decoded or resolved.
 

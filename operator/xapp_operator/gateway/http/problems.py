@@ -25,6 +25,7 @@ from xapp_operator.errors import (
     FieldError,
     GatewayNotFound,
     MissingRight,
+    NextRequest,
     NotFound,
     NotReady,
     TooManyRequests,
@@ -61,6 +62,7 @@ def problem_response(error: XAppError, request: HTTPConnection) -> Response:
         problem_type=problem_type(type(error)),
         errors=error.errors,
         missing=error.missing if isinstance(error, AccessDenied) else (),
+        next_requests=error.next_requests,
         headers=_problem_headers(error, request),
     )
 
@@ -132,6 +134,7 @@ def _problem(
     problem_type: str = "about:blank",
     errors: Sequence[FieldError] = (),
     missing: Sequence[MissingRight] = (),
+    next_requests: Sequence[NextRequest] = (),
 ) -> Response:
     body: JsonObject = {
         "type": problem_type,
@@ -143,6 +146,8 @@ def _problem(
     }
     if status == HTTPStatus.FORBIDDEN:
         body["missing"] = missing_rights_json(missing)
+    if next_requests:
+        body["next"] = [{"method": each.method, "path": each.path} for each in next_requests]
     return json_response(
         body,
         status=status,

@@ -111,7 +111,7 @@ def select_api_target(objects: Iterable[LiveObject], *, namespace: str, names: S
     known = ", ".join(f"{service.status.name}/{port.name or port.port}" for service, port in all_ports) or "none"
     raise GatewayNotFound(
         "the gateway cannot tell which port serves the API of the xApp: it must be the only port, or be named http, "
-        f"rest or api; the ports are {known}: call one of them at …/proxy/{{service}}/{{port}}/"
+        f"rest or api; the ports are {known}: call one of them by its Service and port"
     )
 
 

@@ -31,7 +31,7 @@ from xapp_operator.kube.proxy.proxy_request import AbortingResponse, ProxyReques
 from xapp_operator.kube.proxy.service_proxy import service_path
 from xapp_operator.kube.proxy.websocket_client import WebSocketRequest, open_websocket
 
-_HINT: Final = "see GET …/health and the logs of its pods"
+_HINT: Final = "look at its health and the logs of its pods"
 
 
 class UpstreamResponse(Protocol):

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
+from urllib.parse import quote
 
 import orjson
 
@@ -28,6 +29,7 @@ from xapp_operator.errors import (
     ChartNotFound,
     ChartSourceError,
     GatewayNotFound,
+    NextRequest,
     SourceUnavailable,
 )
 from xapp_operator.gateway.catalog.repository_store import RepositoryEntry
@@ -43,8 +45,12 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\
 _ICON_URL: Final = re.compile(r"https?://[!-~]+")
 
 
-async def load_index(client: KubeClient, charts: ChartSources, saved: RepositoryEntry) -> ChartIndex:
+async def load_index(
+    client: KubeClient, charts: ChartSources, saved: RepositoryEntry, *, retry: bool = False
+) -> ChartIndex:
     """Return the index of a saved repository, with the credentials that `client` may read.
+
+    With `retry`, the repository is asked again even if it failed slowly a moment ago.
 
     Raises:
         GatewayNotFound: for an OCI registry, which has no index.
@@ -54,10 +60,10 @@ async def load_index(client: KubeClient, charts: ChartSources, saved: Repository
     """
     if saved.is_oci:
         raise GatewayNotFound(
-            f"the repository {saved.name} is an OCI registry, which cannot list its charts: list the versions of one "
-            f"chart with GET /api/repositories/{saved.namespace}/{saved.name}/charts/<chart>/versions"
-        )
-    repository = await load_repository(client, saved.spec, namespace=saved.namespace)
+            f"the repository {saved.name} is an OCI registry, which cannot list its charts: name a chart to see its "
+            "versions"
+        ).with_next(_versions_request(saved, "{chart}"))
+    repository = await _load_repository(client, charts, saved, retry=retry)
     try:
         index = await charts.list_charts(repository)
     except ChartSourceError as error:
@@ -86,40 +92,51 @@ async def reload_index(client: KubeClient, charts: ChartSources, saved: Reposito
 
 
 async def list_chart_versions(
-    client: KubeClient, charts: ChartSources, saved: RepositoryEntry, chart: str
+    client: KubeClient, charts: ChartSources, saved: RepositoryEntry, chart: str, *, retry: bool = False
 ) -> tuple[ChartVersion, ...]:
     """Return the versions of a chart, newest first; in an OCI registry, its tags that are versions.
+
+    `retry` is as for `load_index`.
 
     Raises:
         GatewayNotFound: when the repository has no such chart.
         AccessDenied, ChartSourceError, SourceUnavailable: as `load_index`.
     """
-    repository = await load_repository(client, saved.spec, namespace=saved.namespace)
+    repository = await _load_repository(client, charts, saved, retry=retry)
     return await _list_versions(charts, saved, repository, chart)
 
 
 async def fetch_chart(
-    client: KubeClient, charts: ChartSources, saved: RepositoryEntry, chart: str, version: str
+    client: KubeClient, charts: ChartSources, saved: RepositoryEntry, chart: str, version: str, *, retry: bool = False
 ) -> tuple[ResolvedChart, ChartFile]:
-    """Return one version of a chart, downloaded unless it is cached.
+    """Return one version of a chart, downloaded unless it is cached. `retry` is as for `load_index`.
 
     Raises:
         GatewayNotFound: when the repository has no such chart or version.
         ChartInvalid: when it is not a valid chart.
         AccessDenied, ChartSourceError, SourceUnavailable: as `load_index`.
     """
-    repository = await load_repository(client, saved.spec, namespace=saved.namespace)
+    repository = await _load_repository(client, charts, saved, retry=retry)
     versions = await _list_versions(charts, saved, repository, chart)
     if not any(each.version == version for each in versions):  # a range is no version
         raise GatewayNotFound(
             f"the repository {saved.name} has no version {quote_input(version)} of the chart {quote_input(chart)}: "
-            f"GET /api/repositories/{saved.namespace}/{saved.name}/charts/<chart>/versions lists its versions"
-        )
+            "choose one from the list of its versions"
+        ).with_next(_versions_request(saved, quote(chart, safe="")))
     try:
         resolved = await charts.resolve(ChartRequest(repository=repository, chart=chart, version=version))
         return resolved, await charts.fetch(resolved)
     except ChartSourceError as error:
         raise _as_repository_error(error) from None
+
+
+async def _load_repository(
+    client: KubeClient, charts: ChartSources, saved: RepositoryEntry, *, retry: bool
+) -> Repository:
+    repository = await load_repository(client, saved.spec, namespace=saved.namespace)
+    if retry:
+        charts.forget_failures(repository)
+    return repository
 
 
 async def _list_versions(
@@ -134,9 +151,17 @@ async def _list_versions(
     if not found:
         raise GatewayNotFound(
             f"the repository {saved.name} has no chart {quote_input(chart)} with a version: "
-            f"GET /api/repositories/{saved.namespace}/{saved.name}/charts lists its charts"
-        )
+            + ("check its name" if repository.is_oci else "choose one from the list of its charts")
+        ).with_next(*(() if repository.is_oci else (NextRequest("GET", _charts_path(saved)),)))
     return found
+
+
+def _charts_path(saved: RepositoryEntry) -> str:
+    return f"/api/repositories/{saved.namespace}/{saved.name}/charts"
+
+
+def _versions_request(saved: RepositoryEntry, chart: str) -> NextRequest:
+    return NextRequest("GET", f"{_charts_path(saved)}/{chart}/versions")
 
 
 def _as_repository_error(error: ChartSourceError) -> ChartSourceError:

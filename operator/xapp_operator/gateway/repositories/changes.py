@@ -23,6 +23,7 @@ from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.http.validation import form_invalid
 from xapp_operator.gateway.repositories.writes import (
     NAME_PREFIX,
+    PLAIN_HTTP_REFUSED,
     as_request_error,
     new_secret_name,
     repository_not_found,
@@ -168,12 +169,12 @@ def _kept_errors(request: RepositoryRequest, before: JsonObject, spec: JsonObjec
         old, new = _origin_text(text(before, "url")), _origin_text(request.url)
         if old != new:
             message = (
-                f"is on another server than the saved credentials are for ({old}): send credentials for it, or null"
+                f"is on another server than the saved credentials are for ({old}), and they are sent to no other one. "
+                "Enter credentials for this server, or remove the saved ones (in the API, set them to null)."
             )
             errors.append(FieldError("url", message))
         elif request.url.startswith("http://") and not request.allow_plain_http:
-            message = "must be https with credentials, because others can read http: use https, or set allowPlainHTTP"
-            errors.append(FieldError("url", message))
+            errors.append(FieldError("url", PLAIN_HTTP_REFUSED))
     if "caSecretRef" in spec and request.ca_bundle is None and request.insecure_skip_tls_verify:
         message = "must be null with insecureSkipTLSVerify, because a CA bundle is saved: remove one of them"
         errors.append(FieldError("caBundle", message))

@@ -53,7 +53,7 @@ async def check_repository(
         message = f"did not answer within {CHECK_SECONDS:g} s: check host and port, or try again"
         raise SourceTimeout.for_field("url", message, subject="the repository") from None
     except ChartSourceError as error:
-        raise _for_field(error, request, has_credentials=repository.credentials is not None) from None
+        raise refusal_for_field(error, request, has_credentials=repository.credentials is not None) from None
     if found is not None:
         message = f"the repository answers and has {found} charts"
     elif repository.credentials is not None:
@@ -85,7 +85,7 @@ async def _repository(
     return (
         replace(
             loaded,
-            credentials=loaded.credentials or _credentials(request),
+            credentials=loaded.credentials or credentials_of(request),
             ca_bundle=loaded.ca_bundle or request.ca_bundle,
         ),
         warnings,
@@ -97,7 +97,8 @@ def _kept_references(request: RepositoryRequest, spec: JsonObject) -> list[str]:
     return [key for key, value in given.items() if value is None and key in spec]
 
 
-def _credentials(request: RepositoryRequest) -> RepositoryCredentials | None:
+def credentials_of(request: RepositoryRequest) -> RepositoryCredentials | None:
+    """Return the credentials in a request, or None without any."""
     if request.token is not None:
         return TokenCredentials(request.token)
     if request.username is not None and request.password is not None:
@@ -119,7 +120,9 @@ async def _check_keys(client: KubeClient, request: RepositoryRequest, settings: 
     return ()
 
 
-def _for_field(error: ChartSourceError, request: RepositoryRequest, *, has_credentials: bool) -> ChartSourceError:
+def refusal_for_field(
+    error: ChartSourceError, request: RepositoryRequest, *, has_credentials: bool
+) -> ChartSourceError:
     """Return the error with the field of the request that has to be changed."""
     field, message = "url", error.message
     if isinstance(error, SourceAccessDenied) and has_credentials:

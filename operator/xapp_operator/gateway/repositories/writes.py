@@ -30,6 +30,7 @@ from xapp_operator.errors import (
     GatewayNotFound,
     Invalid,
     KubeError,
+    NextRequest,
     NotFound,
 )
 from xapp_operator.gateway.auth.callers import Caller
@@ -52,6 +53,11 @@ MULTILINE_FIELDS: Final = ("caBundle",)
 CA_KEY: Final = "ca.crt"
 NAME_PREFIX: Final = "chart-repository-"
 SECRET_SUFFIX_BYTES: Final = 4
+
+PLAIN_HTTP_REFUSED: Final = (
+    "must be https with credentials, because others can read http: use https, or let them be sent over http "
+    "(allowPlainHTTP)"
+)
 
 _FIELD_RULES: Final = {
     "name": DNS_LABEL_RULE,
@@ -142,9 +148,9 @@ async def delete_repository(client: KubeClient, *, namespace: str, name: str) ->
 
 def repository_not_found(namespace: str, name: str) -> GatewayNotFound:
     return GatewayNotFound(
-        f"there is no repository {quote_input(name)} in the namespace {quote_input(namespace)}: "
-        "GET /api/repositories lists all repositories"
-    )
+        f"there is no repository {quote_input(name)} in the namespace {quote_input(namespace)}: look for it in the "
+        "list of all repositories"
+    ).with_next(NextRequest("GET", "/api/repositories"))
 
 
 def new_secret_name(repository: str) -> str:
@@ -236,9 +242,7 @@ def _url_errors(repository: RepositoryRequest) -> Iterator[FieldError]:
         return
     has_credentials = repository.token is not None or repository.password is not None
     if has_credentials and repository.url.startswith("http://") and not repository.allow_plain_http:
-        yield FieldError(
-            "url", "must be https with credentials, because others can read http: use https, or set allowPlainHTTP"
-        )
+        yield FieldError("url", PLAIN_HTTP_REFUSED)
 
 
 def _credential_errors(repository: RepositoryRequest) -> Iterator[FieldError]:

@@ -58,6 +58,7 @@ async def about(request: Request) -> Response:
                 "chartBytes": settings.chart_max_bytes,
                 "valuesBytes": settings.values_max_bytes,
                 "waitSeconds": settings.wait_max_seconds,
+                "fetchSeconds": settings.fetch_timeout_seconds,
                 "perPage": settings.max_items_per_page,
             },
             "unpaginated": list[Json](settings.unpaginated_lists),

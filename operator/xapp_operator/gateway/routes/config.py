@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from xapp_operator.domain.values import apply_merge_patch
 from xapp_operator.gateway.auth.actions import Action
-from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration
+from xapp_operator.gateway.deploy.preconditions import ExpectedXApp
 from xapp_operator.gateway.deploy.values_input import SentValues, read_values
 from xapp_operator.gateway.http.bodies import read_body, read_json_object
 from xapp_operator.gateway.http.media_types import YAML_MEDIA_TYPE, accepts_yaml, sends_yaml
@@ -59,7 +59,7 @@ _CHANGE_RESPONSES: Final = document_responses(
         **BODY_PROBLEMS,
         404: "No such xApp.",
         409: "The xApp is known by its labels only, is being deleted, or keeps being changed by others.",
-        412: "If-Match names another generation.",
+        412: "If-Match names another uid or generation.",
         413: "The body or the resulting values are too large.",
         422: "The chart's schema rejects the values (see errors), or the chart to check them with is not available.",
         504: "Rendering took too long.",
@@ -195,7 +195,7 @@ async def _change_values(request: Request, read_change: Callable[[], Awaitable[V
     arguments = ChangeArguments(
         deployer=gateway.deployer,
         max_bytes=gateway.settings.values_max_bytes,
-        expected=ExpectedGeneration.of(request),
+        expected=ExpectedXApp.of(request),
     )
     async with gateway.limits.uploads.wait(context.caller.user):
         change = await read_change()

@@ -61,14 +61,12 @@ async def get_xapp_context(
     )
 
 
-def missing_resource_error(
-    gateway: Gateway, *, namespace: str, name: str, hint: str
-) -> GatewayNotFound | NoXAppResource:
+def missing_resource_error(gateway: Gateway, *, namespace: str, name: str) -> GatewayNotFound | NoXAppResource:
     """Return the error for an XApp that the API server does not have: perhaps its labels are known."""
     entry = gateway.store.get(namespace, name)
     if entry is not None and entry.source == SOURCE_LABELS:
         return labels_only_error(gateway.registry, entry)
-    return xapp_not_found(namespace, name, hint=hint)
+    return xapp_not_found(namespace, name)
 
 
 BuildXAppResource: TypeAlias = Callable[[XAppContext, Gateway], Awaitable[bytes]]

@@ -12,8 +12,10 @@ from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.api.models import METHOD_REMOTE, METHOD_UPLOAD
 from xapp_operator.errors import NotFound
 from xapp_operator.gateway.auth.actions import Action
+from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.deploy.forms import FORM_PART, read_namespace
-from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration, ExpectedUid
+from xapp_operator.gateway.deploy.new_repository import REPOSITORY_PART, read_repository_part, repository_actions
+from xapp_operator.gateway.deploy.preconditions import ExpectedUid, ExpectedXApp
 from xapp_operator.gateway.deploy.submission import (
     FILE_PART,
     PROVENANCE_PART,
@@ -24,7 +26,7 @@ from xapp_operator.gateway.deploy.submission import (
 )
 from xapp_operator.gateway.http.audit import audit_notes
 from xapp_operator.gateway.http.bodies import decode_json_object, read_json_object
-from xapp_operator.gateway.http.multipart import receive_parts
+from xapp_operator.gateway.http.multipart import ReceivedParts, receive_parts
 from xapp_operator.gateway.http.openapi import (
     BODY_PROBLEMS,
     PRETTY_PARAMETER,
@@ -33,6 +35,7 @@ from xapp_operator.gateway.http.openapi import (
     RequestRoute,
     document_parameter,
     document_responses,
+    inline_definitions,
     json_body,
 )
 from xapp_operator.gateway.http.query import StrictQuery
@@ -50,6 +53,7 @@ from xapp_operator.gateway.routes.deployment_response import (
 )
 from xapp_operator.gateway.schemas.dry_runs import DryRun
 from xapp_operator.gateway.schemas.records import DeletionRequest, RemovalPreview, XAppRecord
+from xapp_operator.gateway.schemas.repositories import NewRepository
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.dry_runs import describe_new, describe_upgrade
 from xapp_operator.gateway.xapps.removal_preview import preview_removal
@@ -75,31 +79,25 @@ _SUCCESSES: Final = (
 _REMOVED: Final = XAppRecord | RemovalPreview
 
 _BINARY: Final = {"type": "string", "format": "binary"}
-_REQUEST_BODY: Final[dict[str, Any]] = {
-    "required": True,
-    "content": {
-        "multipart/form-data": {
-            "schema": {
-                "type": "object",
-                "required": [FORM_PART],
-                "additionalProperties": False,
-                "properties": {
-                    FORM_PART: {"$ref": "#/components/schemas/DeploymentForm"},
-                    FILE_PART: {**_BINARY, "description": "The chart archive (.tgz) for the method 'Upload Chart'."},
-                    VALUES_PART: {**_BINARY, "description": "The values file (YAML)."},
-                    PROVENANCE_PART: {**_BINARY, "description": "The provenance file (.prov) of the chart archive."},
-                },
-            },
-            "encoding": {FORM_PART: {"contentType": "application/json"}},
-        }
-    },
+_UPGRADE_PARTS: Final = {
+    FORM_PART: {"$ref": "#/components/schemas/DeploymentForm"},
+    FILE_PART: {**_BINARY, "description": "The chart archive (.tgz) for the method 'Upload Chart'."},
+    VALUES_PART: {**_BINARY, "description": "The values file (YAML)."},
+    PROVENANCE_PART: {**_BINARY, "description": "The provenance file (.prov) of the chart archive."},
 }
+_DEPLOYMENT_PARTS: Final = {**_UPGRADE_PARTS, REPOSITORY_PART: inline_definitions(NewRepository.model_json_schema())}
+
+
+def _multipart_body(parts: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    schema = {"type": "object", "required": [FORM_PART], "additionalProperties": False, "properties": parts}
+    in_json = {name: {"contentType": "application/json"} for name in parts if name in (FORM_PART, REPOSITORY_PART)}
+    return {"required": True, "content": {"multipart/form-data": {"schema": schema, "encoding": in_json}}}
 
 
 @router.post(
     "",
     summary="Deploy an xApp",
-    openapi_extra={"parameters": [*WRITE_PARAMETER_DOCS], "requestBody": _REQUEST_BODY},
+    openapi_extra={"parameters": [*WRITE_PARAMETER_DOCS], "requestBody": _multipart_body(_DEPLOYMENT_PARTS)},
     responses=document_responses(
         *_SUCCESSES,  # type: ignore[arg-type]
         problems=_PROBLEMS,
@@ -128,13 +126,14 @@ async def deploy(request: Request) -> Response:
         gateway.limits.uploads.wait(caller.user),
         receive_parts(
             request,
-            rules=part_rules(gateway.settings),
+            rules=part_rules(gateway.settings, with_repository=True),
             folder=gateway.upload_folder,
             on_data_part=check_permission,
         ) as parts,
         gateway.limits.deployments.wait(caller.user),
     ):
         form = read_form(parts)
+        await _require_repository_rights(caller, form, parts)
         options = _read_options(request, gateway)
         submission = await validate_submission(form, parts, settings=gateway.settings, threads=gateway.archive_threads)
         audit_notes(request).name = submission.form.name
@@ -150,7 +149,7 @@ async def deploy(request: Request) -> Response:
     summary="Upgrade an xApp in place",
     openapi_extra={
         "parameters": [*XAPP_PATH_PARAMETERS, *WRITE_PARAMETER_DOCS, IF_MATCH_PARAMETER],
-        "requestBody": _REQUEST_BODY,
+        "requestBody": _multipart_body(_UPGRADE_PARTS),
     },
     responses=document_responses(
         *_SUCCESSES,  # type: ignore[arg-type]
@@ -158,7 +157,7 @@ async def deploy(request: Request) -> Response:
             **_PROBLEMS,
             404: "No such xApp.",
             409: "The xApp is known by its labels only, or repoName is saved with another url.",
-            412: "If-Match names another generation.",
+            412: "If-Match names another uid or generation.",
         },
         headers=LOCATION_HEADERS,
     ),
@@ -177,13 +176,11 @@ async def upgrade(request: Request) -> Response:
     ):
         form = read_form(parts)
         await caller.require(*_chart_actions(form, is_uploaded=FILE_PART in parts.files), namespace=namespace)
-        options, expected = _read_options(request, gateway), ExpectedGeneration.of(request)
+        options, expected = _read_options(request, gateway), ExpectedXApp.of(request)
         try:
             current = await caller.client.get(XAPPS, name, namespace=namespace)
         except NotFound:
-            raise missing_resource_error(
-                gateway, namespace=namespace, name=name, hint="deploy it with POST /api/deployment/xapp"
-            ) from None
+            raise missing_resource_error(gateway, namespace=namespace, name=name) from None
         expected.require(current)
         submission = await validate_submission(
             form,
@@ -260,9 +257,7 @@ async def remove(request: Request) -> Response:
             dry_run=options.dry_run,
         )
     except NotFound:
-        raise missing_resource_error(
-            gateway, namespace=deletion.namespace, name=deletion.name, hint="GET /api/xapps lists all xApps"
-        ) from None
+        raise missing_resource_error(gateway, namespace=deletion.namespace, name=deletion.name) from None
     if options.dry_run:
         preview = await preview_removal(caller, deleted, registry=gateway.registry, store=gateway.store)
         return json_response(preview, pretty=options.pretty)
@@ -274,6 +269,13 @@ def _chart_actions(form: JsonObject, *, is_uploaded: bool) -> tuple[Action, ...]
     if is_uploaded:
         return (Action.UPLOAD,)
     return (Action.VIEW_REPOSITORY,) if form.get("method") == METHOD_REMOTE else ()
+
+
+async def _require_repository_rights(caller: Caller, form: JsonObject, parts: ReceivedParts) -> None:
+    """Refuse who may not save the new repository of the request; a dry run connects with its credentials too."""
+    namespace = read_namespace(form)
+    if namespace is not None:
+        await caller.require(*repository_actions(read_repository_part(parts)), namespace=namespace)
 
 
 def _read_options(request: Request, gateway: Gateway) -> WriteOptions:

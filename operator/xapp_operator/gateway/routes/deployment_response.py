@@ -29,7 +29,9 @@ WAIT_PARAMETER: Final = document_parameter(
     schema={"type": "number", "minimum": 0},
 )
 IF_MATCH_PARAMETER: Final = document_parameter(
-    "If-Match", "Only if this is the `generation` of the xApp, in quotes or without; else 412.", location="header"
+    "If-Match",
+    "Only if this is the `generation` of the xApp, its `uid`, or both as in `<uid>/3`, in quotes or without; else 412.",
+    location="header",
 )
 WRITE_PARAMETER_DOCS: Final = (
     document_parameter(
@@ -86,6 +88,15 @@ class Completion:
             is_settled=lambda entry: is_current(entry) and (entry.ready or entry.stalled),
             is_done=lambda entry: is_current(entry) and entry.ready,
         )
+
+    @classmethod
+    def tested(cls, handled: HandledRequest) -> Completion:
+        """Wait until the tests that `handled` asks for have ended, however they ended."""
+
+        def is_tested(entry: XAppEntry) -> bool:
+            return handled.is_among(entry.handled) and not entry.tests_pending
+
+        return cls(is_settled=is_tested, is_done=is_tested)
 
     @classmethod
     def suspended(cls, xapp: JsonObject) -> Completion:

@@ -29,6 +29,9 @@ from xapp_operator.gateway.schemas.xapps import EventModel
 from xapp_operator.gateway.state import get_gateway
 from xapp_operator.gateway.xapps.events import event_json, read_xapp_events
 from xapp_operator.gateway.xapps.log_responses import (
+    LOG_EVENTS_MAX_BYTES,
+    LOG_LINE_MAX_BYTES,
+    LOG_TEXT_MAX_BYTES,
     EventLogResponse,
     TextLogResponse,
     open_log,
@@ -36,7 +39,6 @@ from xapp_operator.gateway.xapps.log_responses import (
     resume_options,
 )
 from xapp_operator.gateway.xapps.log_target import (
-    LOG_MAX_BYTES,
     LOG_PARAMETERS,
     PODS_HEADER_MAX,
     TAIL_DEFAULT,
@@ -60,13 +62,19 @@ _LOG_PARAMETER_DOCS: Final = (
     document_parameter("previous", "The log before the container's last restart.", schema=_FLAG),
     document_parameter(
         "follow",
-        "Server-Sent Events: one for each line, with an id for Last-Event-ID, and `end` when the container ends.",
+        "Server-Sent Events: one for each line, with an id for Last-Event-ID, and `end` when the container ends. "
+        f"A line is cut at {LOG_LINE_MAX_BYTES:,} bytes. After {LOG_EVENTS_MAX_BYTES:,} bytes, the event `limit` ends "
+        "the response; its id is for Last-Event-ID.",
         schema=_FLAG,
     ),
     document_parameter("Last-Event-ID", "With `follow`: resume after this line.", location="header"),
 )
 _LOG_RESPONSES: Final[dict[int | str, dict[str, Any]]] = document_responses(
-    (200, f"The log, at most {LOG_MAX_BYTES:,} bytes; with `follow`, its lines as events.", None),
+    (
+        200,
+        f"The log, at most {LOG_TEXT_MAX_BYTES:,} bytes; the last line says if it is cut. With `follow`, events.",
+        None,
+    ),
     problems={
         **QUERY_PROBLEMS,
         404: "No such xApp, pod or container, or no log (yet); the message includes the message of the API server.",

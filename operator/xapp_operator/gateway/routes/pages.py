@@ -17,6 +17,7 @@ from starlette.responses import Response
 from xapp_operator.errors import GatewayNotFound
 from xapp_operator.gateway.http.dashboard_files import DashboardFiles, accepts_gzip, new_nonce
 from xapp_operator.gateway.http.openapi import RequestRoute
+from xapp_operator.gateway.http.paths import PAGE_PATH
 from xapp_operator.gateway.http.responses import not_modified
 from xapp_operator.gateway.http.streaming import ChunkedResponse
 from xapp_operator.gateway.http.transport_security import insecure_text
@@ -41,7 +42,7 @@ _WARNING_PLACE: Final = "<!-- warning -->"
 class PageConvertor(Convertor[str]):
     """The paths of pages: not those of the API, files and probes; their first segment is not empty and has no dot."""
 
-    regex = r"(?!(?:api|assets|helmrepo|healthz|readyz|metrics)(?:/|$))(?:[^./]+(?:/.*)?)?"
+    regex = PAGE_PATH
 
     def convert(self, value: str) -> str:
         return value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from fastapi import APIRouter
@@ -10,7 +12,7 @@ from starlette.responses import Response
 from starlette.websockets import WebSocket
 from websockets.exceptions import InvalidStatus
 
-from xapp_operator.errors import XAppError
+from xapp_operator.errors import GatewayNotFound, NextRequest, UpstreamUnreachable, XAppError
 from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.http.middleware import ORIGINAL_METHOD
 from xapp_operator.gateway.http.openapi import (
@@ -27,6 +29,7 @@ from xapp_operator.gateway.proxy.websocket_bridge import denial_response
 from xapp_operator.gateway.proxy.xapp_proxy import ProxyCall
 from xapp_operator.gateway.routes.dependencies import get_xapp_context
 from xapp_operator.gateway.state import get_gateway
+from xapp_operator.gateway.xapps.context import xapp_path
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
@@ -76,8 +79,9 @@ _SERVICE_PARAMETERS: Final = (
 async def forward_websocket(websocket: WebSocket) -> None:
     """Connect the caller's WebSocket to the xApp."""
     try:
-        call = await _get_proxy_call(websocket, action=ACTIONS["GET"])
-        await get_gateway(websocket).proxy.forward_websocket(websocket, call)
+        with _naming_next_requests(websocket):
+            call = await _get_proxy_call(websocket, action=ACTIONS["GET"])
+            await get_gateway(websocket).proxy.forward_websocket(websocket, call)
     except InvalidStatus as error:
         await websocket.send_denial_response(denial_response(error, lists=get_gateway(websocket).proxy.header_lists))
     except XAppError as error:
@@ -87,21 +91,35 @@ async def forward_websocket(websocket: WebSocket) -> None:
 async def forward(request: Request) -> Response:
     """Forward a request to the xApp."""
     method = request.scope.get(ORIGINAL_METHOD, request.method)
-    call = await _get_proxy_call(request, action=ACTIONS[method])
-    return await get_gateway(request).proxy.forward_request(request, call, method=method)
+    with _naming_next_requests(request):
+        call = await _get_proxy_call(request, action=ACTIONS[method])
+        return await get_gateway(request).proxy.forward_request(request, call, method=method)
+
+
+@contextmanager
+def _naming_next_requests(connection: HTTPConnection) -> Iterator[None]:
+    """Add to an error of the block which requests help: only the route knows of which xApp the Service is."""
+    namespace, name = connection.path_params["namespace"], connection.path_params["name"]
+    try:
+        yield
+    except UpstreamUnreachable as error:
+        error.with_next(*(NextRequest("GET", xapp_path(namespace, name, part)) for part in ("health", "logs")))
+        raise
 
 
 async def _get_proxy_call(connection: HTTPConnection, *, action: Action) -> ProxyCall:
     context = await get_xapp_context(connection, action=action, parameters=None)
     entry, path_params = context.entry, connection.path_params
-    if "service" in path_params:
-        segments = ["proxy", path_params["service"], path_params["port"]]
-        target = select_target(
-            context.live_objects, path_params["service"], path_params["port"], namespace=entry.namespace
-        )
-    else:
-        segments = ["api"]
-        target = select_api_target(context.live_objects, namespace=entry.namespace, names=(entry.name, entry.release))
+    try:
+        if "service" in path_params:
+            service, port = path_params["service"], path_params["port"]
+            segments = ["proxy", service, port]
+            target = select_target(context.live_objects, service, port, namespace=entry.namespace)
+        else:
+            segments, names = ["api"], (entry.name, entry.release)
+            target = select_api_target(context.live_objects, namespace=entry.namespace, names=names)
+    except GatewayNotFound as error:
+        raise error.with_next(NextRequest("GET", xapp_path(entry.namespace, entry.name, "config"))) from None
     path = parse_proxy_path(connection.scope["raw_path"], segments=["xapps", entry.namespace, entry.name, *segments])
     return ProxyCall(caller=context.caller, target=target, path=path, recheck=context.recheck)
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from xapp_operator.api.json import encode_json
 from xapp_operator.common.text import quote_input
-from xapp_operator.errors import GatewayNotFound, MalformedRequest
+from xapp_operator.errors import GatewayNotFound, MalformedRequest, NextRequest
 from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.http.openapi import (
     XAPP_PATH_PARAMETERS,
@@ -27,7 +27,7 @@ from xapp_operator.gateway.http.responses import etag_response
 from xapp_operator.gateway.routes.dependencies import get_xapp_context, xapp_resource
 from xapp_operator.gateway.schemas.releases import ReleaseTest, RevisionDetails, RevisionDiff
 from xapp_operator.gateway.state import Gateway, get_gateway
-from xapp_operator.gateway.xapps.context import XAppContext
+from xapp_operator.gateway.xapps.context import XAppContext, xapp_path
 from xapp_operator.gateway.xapps.helm_tests import get_test_report
 from xapp_operator.gateway.xapps.release_records import get_revision, require_deployed_release
 from xapp_operator.gateway.xapps.revisions import DIFF_PARTS, revision_json, revisions_diff
@@ -54,7 +54,7 @@ _REVISION_PROBLEMS: Final = {404: "No such xApp, or no such revision in its hist
 async def show_revision(request: Request) -> Response:
     """Return what Helm keeps of a revision; the caller needs the right to get and list Secrets."""
     context = await get_xapp_context(request, action=Action.RELEASE, parameters=("pretty",))
-    release = await get_revision(context.caller.client, context.entry, _revision(request, "revision"))
+    release = await get_revision(context.caller.client, context.entry, _revision(request, context, "revision"))
     body = await asyncio.to_thread(lambda: encode_json(revision_json(release)))
     return etag_response(request, body, pretty=context.query.boolean("pretty"))
 
@@ -81,7 +81,7 @@ async def compare_revisions(request: Request) -> Response:
     """
     context = await get_xapp_context(request, action=Action.RELEASE, parameters=("of", "pretty"))
     parts, client = _parts(context.query), context.caller.client
-    numbers = _revision(request, "revision"), _revision(request, "other")
+    numbers = _revision(request, context, "revision"), _revision(request, context, "other")
     async with get_gateway(request).limits.deployments.wait(context.caller.user):
         before, after = await asyncio.gather(*(get_revision(client, context.entry, number) for number in numbers))
         body = await asyncio.to_thread(lambda: encode_json(revisions_diff(before, after, parts)))
@@ -104,10 +104,12 @@ async def tests(context: XAppContext, gateway: Gateway) -> bytes:
         return orjson.dumps(await get_test_report(context, release))
 
 
-def _revision(request: Request, parameter: str) -> int:
+def _revision(request: Request, context: XAppContext, parameter: str) -> int:
     written = request.path_params[parameter]
     if _REVISION.fullmatch(written) is None:
-        raise GatewayNotFound(f"there is no revision {quote_input(written)}: GET …/history lists the revisions")
+        raise GatewayNotFound(f"there is no revision {quote_input(written)}: choose one of the history").with_next(
+            NextRequest("GET", xapp_path(context.entry.namespace, context.entry.name, "history"))
+        )
     return int(written)
 
 

@@ -17,7 +17,7 @@ from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, NotFound
 from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.catalog.records import HandledRequest
-from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration, patch_xapp
+from xapp_operator.gateway.deploy.preconditions import ExpectedXApp, patch_xapp
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import (
@@ -107,7 +107,7 @@ async def history(request: Request) -> Response:
             **BODY_PROBLEMS,
             404: "No such xApp, or no such revision in its history.",
             409: "The xApp is known by its labels only.",
-            412: "If-Match names another generation.",
+            412: "If-Match names another uid or generation.",
             422: "revision is missing or not a number.",
         },
         headers=LOCATION_HEADERS,
@@ -118,7 +118,7 @@ async def rollback(request: Request) -> Response:
     """Roll back to a revision, which is held until the spec changes. A dry run needs the right to get Secrets too."""
     context = await get_xapp_context(request, action=Action.ROLLBACK, parameters=WRITE_PARAMETERS)
     options = WriteOptions.from_query(context.query, get_gateway(request).settings)
-    expected = ExpectedGeneration.of(request)
+    expected = ExpectedXApp.of(request)
     revision = validate_body(await read_json_object(request, what="body"), RollbackBody).revision
     context.require_xapp_resource()
     revisions = revisions_in_status(context.entry)
@@ -169,7 +169,7 @@ async def notes(context: XAppContext, _gateway: Gateway) -> bytes:
 
 
 async def _request_rollback(
-    context: XAppContext, revision: int, *, expected: ExpectedGeneration
+    context: XAppContext, revision: int, *, expected: ExpectedXApp
 ) -> tuple[JsonObject, HandledRequest]:
     # The token makes a second request for the same revision a new value of the annotation.
     annotation = f"{revision}@{secrets.token_hex(ROLLBACK_TOKEN_BYTES)}"

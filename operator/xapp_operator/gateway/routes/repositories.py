@@ -62,6 +62,14 @@ REPOSITORY_PARAMETERS: Final = (
     document_parameter("namespace", "Namespace of the repository.", location="path"),
     document_parameter("name", "Name of the repository.", location="path"),
 )
+RETRY: Final = "retry"
+RETRY_PARAMETER: Final = document_parameter(
+    RETRY,
+    "Ask the repository even if it failed a moment ago. Otherwise the gateway repeats the error of a slow failure for "
+    "as long as that took.",
+    schema={"type": "boolean", "default": False},
+)
+_PARAMETERS: Final = (*pagination.LIST_PARAMETERS, RETRY)
 BROWSING_PROBLEMS: Final = {
     422: "The saved credentials are missing or incomplete, or the address is not allowed.",
     502: "The repository does not answer or has no valid index, or the Kubernetes API failed.",
@@ -140,6 +148,7 @@ async def show_repository(request: Request) -> Response:
         parameters=[
             *REPOSITORY_PARAMETERS,
             document_filter("search", "Only charts with this text in name or description; case-insensitive."),
+            RETRY_PARAMETER,
         ],
         problems={
             **BROWSING_PROBLEMS,
@@ -149,9 +158,11 @@ async def show_repository(request: Request) -> Response:
 )
 async def list_charts(request: Request) -> Response:
     """Return one page of the charts in the repository's index."""
-    context = await _get_repository_context(request, parameters=pagination.LIST_PARAMETERS, filters=("search",))
+    context = await _get_repository_context(request, parameters=_PARAMETERS, filters=("search",))
     page_request = parse_list_request(context.query, context.gateway.settings, name="charts")
-    index = await load_index(context.caller.client, context.gateway.chart_sources, context.saved)
+    index = await load_index(
+        context.caller.client, context.gateway.chart_sources, context.saved, retry=context.query.boolean(RETRY)
+    )
     searches = context.query.texts("search")
     names = await search_charts(index, searches)
     key = "charts", context.saved.uid, searches
@@ -167,16 +178,22 @@ async def list_charts(request: Request) -> Response:
         "List the versions of a chart",
         Page[ChartVersionRecord],
         "One page, newest version first.",
-        parameters=[*REPOSITORY_PARAMETERS, document_parameter("chart", "Name of the chart.", location="path")],
+        parameters=[
+            *REPOSITORY_PARAMETERS,
+            document_parameter("chart", "Name of the chart.", location="path"),
+            RETRY_PARAMETER,
+        ],
         problems={**BROWSING_PROBLEMS, 404: "No such repository, or it has no such chart."},
     ),
 )
 async def list_versions(request: Request) -> Response:
     """Return one page of a chart's versions."""
-    context = await _get_repository_context(request, parameters=pagination.LIST_PARAMETERS)
+    context = await _get_repository_context(request, parameters=_PARAMETERS)
     page_request = parse_list_request(context.query, context.gateway.settings, name="versions")
-    chart = request.path_params["chart"]
-    versions = await list_chart_versions(context.caller.client, context.gateway.chart_sources, context.saved, chart)
+    chart, retry = request.path_params["chart"], context.query.boolean(RETRY)
+    versions = await list_chart_versions(
+        context.caller.client, context.gateway.chart_sources, context.saved, chart, retry=retry
+    )
     key = "versions", context.saved.uid, chart
     memory_bytes = VERSION_BYTES * len(versions)
     walks = Walks(context.gateway.snapshots, context.caller.user, key, memory_bytes=memory_bytes)
@@ -193,6 +210,7 @@ async def list_versions(request: Request) -> Response:
             *REPOSITORY_PARAMETERS,
             document_parameter("chart", "Name of the chart.", location="path"),
             document_parameter("version", "A version of the list; not a range.", location="path"),
+            RETRY_PARAMETER,
         ],
         problems={
             **BROWSING_PROBLEMS,
@@ -204,11 +222,12 @@ async def list_versions(request: Request) -> Response:
 )
 async def describe_version(request: Request) -> Response:
     """Download one version of a chart and describe it, as a dry run of an upload does."""
-    context = await _get_repository_context(request, parameters=("pretty",))
+    context = await _get_repository_context(request, parameters=("pretty", RETRY))
+    retry = context.query.boolean(RETRY)
     gateway, caller, saved = context.gateway, context.caller, context.saved
     chart, version = request.path_params["chart"], request.path_params["version"]
     async with gateway.limits.deployments.wait(caller.user):
-        resolved, file = await fetch_chart(caller.client, gateway.chart_sources, saved, chart, version)
+        resolved, file = await fetch_chart(caller.client, gateway.chart_sources, saved, chart, version, retry=retry)
         warnings: tuple[str, ...] = ()
         try:
             await gateway.signatures.check_remote(resolved)

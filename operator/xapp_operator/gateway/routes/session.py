@@ -67,7 +67,7 @@ _ANONYMOUS: Final[JsonObject] = {"user": None, "groups": [], "auth": "none", "ex
         (201, "Signed in; the response sets the session cookie, unless authentication is turned off.", SignedIn),
         problems={
             400: "The body is not JSON, or a parameter is unknown or repeated.",
-            401: "The cluster does not know the token.",
+            401: "The cluster does not know the token, or it has expired.",
             403: "The request comes over plain HTTP from another machine, or from a page of another origin.",
             413: "The token is too long for a cookie: send it as Authorization: Bearer with each request.",
             422: "token is missing, or there are other fields.",

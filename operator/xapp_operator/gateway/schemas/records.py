@@ -207,6 +207,13 @@ class MissingRightModel(BaseModel):
     subresource: str | None
 
 
+class NextRequestModel(BaseModel):
+    """A request that helps after an error."""
+
+    method: Literal["GET", "POST", "PUT", "DELETE"]
+    path: str = Field(description="Encoded. A part in braces, such as {chart}, is for you to fill in.")
+
+
 class Problem(BaseModel):
     """The details of an error (RFC 9457)."""
 
@@ -220,6 +227,9 @@ class Problem(BaseModel):
     errors: list[ProblemFieldError] = Field(description="The invalid fields, if any.")
     missing: list[MissingRightModel] = Field(
         default=[], description="With status 403 only: the rights that the request needs and the caller lacks."
+    )
+    next: list[NextRequestModel] = Field(
+        default=[], description="Requests that help, such as the list of what exists. Absent if there is none."
     )
 
 

@@ -44,6 +44,6 @@ class ReleaseTest(ResponseModel):
     started_at: datetime | None
     completed_at: datetime | None
     log: str | None = Field(
-        description="The end of the log, at most 64 KiB; null without permission to list and get pods and to get "
+        description="The end of the log, at most 64 KiB; null without permission to list pods and to get "
         "pods/log, and if the pod is gone."
     )

@@ -37,16 +37,11 @@ class SignatureCheckRequest(BaseModel):
     secret_ref: SecretName = Field(description="Secret with the public keys.")
 
 
-class RepositorySettings(BaseModel):
-    """What can be changed of a saved repository."""
+class NewRepository(BaseModel):
+    """A repository that is saved with a deployment; name, namespace and url come from the form."""
 
     model_config = _REQUEST_CONFIG
 
-    url: str = Field(
-        max_length=2048,
-        pattern=f"{REPOSITORY_SCHEMES_PATTERN}[!-~]+$",
-        description=f"{REPOSITORY_PREFIXES_TEXT}, without credentials.",
-    )
     username: str | None = Field(None, min_length=1, max_length=CREDENTIAL_MAX, description="Requires password.")
     password: str | None = Field(None, min_length=1, max_length=CREDENTIAL_MAX, description="Requires username.")
     token: str | None = Field(
@@ -75,6 +70,16 @@ class RepositorySettings(BaseModel):
         min_length=1,
         max_length=32,
         description="How often the index is checked, such as 5m, which is the default.",
+    )
+
+
+class RepositorySettings(NewRepository):
+    """What can be changed of a saved repository."""
+
+    url: str = Field(
+        max_length=2048,
+        pattern=f"{REPOSITORY_SCHEMES_PATTERN}[!-~]+$",
+        description=f"{REPOSITORY_PREFIXES_TEXT}, without credentials.",
     )
 
 

@@ -44,6 +44,7 @@ class RequestLimits(ResponseModel):
     chart_bytes: int
     values_bytes: int
     wait_seconds: float
+    fetch_seconds: float = Field(description="Until a repository must have delivered an index or an archive.")
     per_page: int = Field(description="Largest per_page.")
 
 

@@ -52,6 +52,7 @@ class OwnApi(ResponseModel):
 class XAppConfiguration(ResponseModel):
     """The addresses and the configuration of an xApp."""
 
+    uid: str | None = Field(description="Of the XApp with these values; null for one known by its labels.")
     generation: int | None = Field(description="Of the XApp with these values; null for one known by its labels.")
     services: list[ServiceWithAddresses]
     values: dict[str, Any] | None = Field(
@@ -79,6 +80,7 @@ class XAppConfiguration(ResponseModel):
 class XAppSpecification(ResponseModel):
     """The spec of an XApp, as a deployment or an upgrade sends it."""
 
+    uid: str = Field(description="Of the XApp: another one of the same name has another.")
     generation: int = Field(description="Of the XApp; each change of the spec increases it.")
     form: dict[str, Any] = Field(description="What the part xAppForm takes; fields that are not set are left out.")
     values: dict[str, Any] | None = Field(description="The user's values, secrets masked.")
@@ -203,7 +205,7 @@ class ReleaseNotes(ResponseModel):
     notes: str = Field(description="The chart's NOTES, known secrets masked.")
 
 
-XAPP_ACTIONS: Final = ("reconcile", "retry", "force", "suspend", "resume")
+XAPP_ACTIONS: Final = ("reconcile", "retry", "force", "test", "suspend", "resume")
 
 
 class ActionBody(BaseModel):

@@ -6,10 +6,15 @@ from datetime import UTC, datetime
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
-from xapp_operator.api.names import ANNOTATION_FORCE_AT, ANNOTATION_RECONCILE_AT, ANNOTATION_RETRY_AT
+from xapp_operator.api.names import (
+    ANNOTATION_FORCE_AT,
+    ANNOTATION_RECONCILE_AT,
+    ANNOTATION_RETRY_AT,
+    ANNOTATION_TEST_AT,
+)
 from xapp_operator.errors import Conflict, FieldError, FormInvalid, NotFound
 from xapp_operator.gateway.catalog.records import HandledRequest
-from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration, patch_xapp
+from xapp_operator.gateway.deploy.preconditions import ExpectedXApp, patch_xapp
 from xapp_operator.gateway.schemas.xapps import XAPP_ACTIONS
 from xapp_operator.gateway.xapps.context import XAppContext, xapp_not_found
 
@@ -17,6 +22,7 @@ ANNOTATION_ACTIONS: Final = {
     "reconcile": (ANNOTATION_RECONCILE_AT, "reconcileAt"),
     "retry": (ANNOTATION_RETRY_AT, "retryAt"),
     "force": (ANNOTATION_FORCE_AT, "forceAt"),
+    "test": (ANNOTATION_TEST_AT, "testAt"),
 }
 """Action → its annotation, and the field of `status.handled` that has its last handled value."""
 SUSPEND: Final = "suspend"
@@ -31,24 +37,19 @@ def require_known_action(action: str) -> None:
     Raises:
         FormInvalid: names the actions that there are.
     """
-    known = f"send one of {', '.join(XAPP_ACTIONS)}"
-    if action == TEST:
-        message = f"has no effect yet, because this version does not run the tests of charts: {known}"
-    elif action not in XAPP_ACTIONS:
-        message = f"is not an action: {known}"
-    else:
-        return
-    raise FormInvalid(f"action {message}", errors=(FieldError("action", message),))
+    if action not in XAPP_ACTIONS:
+        message = f"is not an action: send one of {', '.join(XAPP_ACTIONS)}"
+        raise FormInvalid(f"action {message}", errors=(FieldError("action", message),))
 
 
 async def request_action(
-    context: XAppContext, action: str, *, expected: ExpectedGeneration
+    context: XAppContext, action: str, *, expected: ExpectedXApp
 ) -> tuple[JsonObject, HandledRequest | None]:
     """Ask the operator for one of XAPP_ACTIONS; return the XApp as stored, and what the operator will have handled.
 
     Raises:
         GatewayNotFound: when the XApp was deleted meanwhile.
-        PreconditionFailed: when it has another generation.
+        PreconditionFailed: when it is not the expected XApp.
         Conflict: when the action has no effect in the state of the XApp.
     """
     name = context.entry.name

@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
-from xapp_operator.api.json import Json, JsonObject, encode_json, integer, obj
+from xapp_operator.api.json import Json, JsonObject, encode_json, integer, obj, text
 from xapp_operator.api.models import XAppSpec
 from xapp_operator.domain.redaction import redact
 from xapp_operator.domain.value_layers import CHART_LAYER, USER_LAYER, ValuesLayer, effective_values
@@ -82,6 +82,7 @@ async def get_configuration(context: XAppContext, sources: ConfigurationSources)
     def encode_configuration() -> bytes:
         return encode_json(
             {
+                "uid": None if xapp is None else text(obj(xapp, "metadata"), "uid"),
                 "generation": None if xapp is None else integer(obj(xapp, "metadata"), "generation"),
                 "services": list[Json](services),
                 "values": layers[-1].masked,

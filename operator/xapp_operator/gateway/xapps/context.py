@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.common.text import quote_input
-from xapp_operator.errors import GatewayNotFound, NotFound, NoXAppResource
+from xapp_operator.errors import GatewayNotFound, NextRequest, NotFound, NoXAppResource
 from xapp_operator.gateway.auth.actions import Permission
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry
@@ -63,9 +63,17 @@ class XAppContext:
             raise labels_only_error(self.registry, self.entry)
 
 
-def xapp_not_found(namespace: str, name: str, *, hint: str = "GET /api/xapps lists all xApps") -> GatewayNotFound:
-    """Return the error for an xApp that does not exist; `hint` says what to do."""
-    return GatewayNotFound(f"there is no xApp {quote_input(name)} in the namespace {quote_input(namespace)}: {hint}")
+def xapp_not_found(namespace: str, name: str) -> GatewayNotFound:
+    """Return the error for an xApp that does not exist."""
+    return GatewayNotFound(
+        f"there is no xApp {quote_input(name)} in the namespace {quote_input(namespace)}: look for it in the "
+        "list of all xApps, or deploy it"
+    ).with_next(NextRequest("GET", "/api/xapps"), NextRequest("POST", "/api/deployment/xapp"))
+
+
+def xapp_path(namespace: str, name: str, part: str) -> str:
+    """Return the path of something that an xApp has, such as its `history`."""
+    return f"/api/xapps/{namespace}/{name}/{part}"
 
 
 def labels_only_error(registry: XAppRegistry, entry: XAppEntry) -> NoXAppResource:

@@ -14,7 +14,8 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
 from xapp_operator.api.names import XAPP_KIND
-from xapp_operator.domain.pod_health import last_seen
+from xapp_operator.domain.pod_health import last_seen, last_seen_at
+from xapp_operator.gateway.catalog.records import HookObject
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.kube.resources import EVENTS
 from xapp_operator.monitor.live_objects import LiveObject
@@ -46,7 +47,8 @@ async def read_xapp_events(context: XAppContext) -> list[JsonObject]:
 
     They are read with the caller's token.
     """
-    matcher = XAppObjectMatcher(context.live_objects, namespace=context.namespace, name=context.entry.name)
+    entry = context.entry
+    matcher = XAppObjectMatcher(context.live_objects, namespace=context.namespace, name=entry.name, hook=entry.hook)
     found: list[JsonObject] = []
     read_count = 0
     pages = context.caller.client.list_pages(EVENTS, namespace=context.namespace, limit=EVENTS_PAGE_SIZE)
@@ -59,19 +61,23 @@ async def read_xapp_events(context: XAppContext) -> list[JsonObject]:
                     found.append(event)
             if read_count >= EVENTS_READ_MAX:
                 break
-    return sorted(found, key=last_seen, reverse=True)
+    return newest_first(found)
+
+
+def newest_first(events: Iterable[JsonObject]) -> list[JsonObject]:
+    return sorted(events, key=last_seen_at, reverse=True)
 
 
 class XAppObjectMatcher:
     """Recognises the objects of one xApp by kind and name."""
 
-    def __init__(self, objects: Iterable[LiveObject], *, namespace: str, name: str) -> None:
+    def __init__(
+        self, objects: Iterable[LiveObject], *, namespace: str, name: str, hook: HookObject | None = None
+    ) -> None:
         self._objects = {(XAPP_KIND, name)}
         patterns: dict[str, list[str]] = {}
-        for live in objects:
-            kind, object_namespace, object_name = live.key
-            if object_namespace not in {"", namespace}:
-                continue
+        own = [(live.key[0], live.key[2]) for live in objects if live.key[1] in {"", namespace}]
+        for kind, object_name in own if hook is None else (*own, hook):
             self._objects.add((kind, object_name))
             for created_kind, pattern in _created_name_patterns(kind, object_name):
                 patterns.setdefault(created_kind, []).append(pattern)

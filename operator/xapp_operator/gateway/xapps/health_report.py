@@ -8,7 +8,7 @@ objects that the watches do not show (missing ones and custom kinds) are looked 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import orjson
@@ -54,7 +54,8 @@ async def get_health_report(context: XAppContext) -> JsonObject:
     results = [*(live.health for live in live_objects), *unwatched]
     results.sort(key=lambda one: (one.kind, one.namespace, one.name))
     shown_pods, shown_events = pods or [], events or []
-    overall = _overall(results, shown_pods, shown_events, record=record, is_complete=is_complete)
+    revisions = {live.revision for live in live_objects if live.revision}
+    overall = _overall(results, shown_pods, shown_events, revisions, record=record, is_complete=is_complete)
     crash_logs = await read_crash_logs(context, shown_pods)
     deployments = {live.key[2] for live in live_objects if live.key[0] == "Deployment"}
     return {
@@ -72,6 +73,7 @@ def _overall(
     results: Sequence[ResourceHealth],
     pods: Sequence[JsonObject],
     events: Sequence[JsonObject],
+    revisions: Collection[str],
     *,
     record: JsonObject,
     is_complete: bool,
@@ -82,7 +84,7 @@ def _overall(
         return recorded  # there are no objects to disagree with it
     overall = overall_health(results)
     if overall.status is not HealthStatus.HEALTHY:
-        cause = workload_root_cause(pods, events)
+        cause = workload_root_cause(pods, events, revisions)
         if cause is None:
             return overall
         return HealthResult(
@@ -103,7 +105,8 @@ def _overall(
 async def _read_pods(context: XAppContext, live_objects: Sequence[LiveObject]) -> list[JsonObject] | None:
     if not await context.caller.is_allowed("list", namespace=context.namespace, resource=PODS):
         return None
-    return await read_pods(context.caller.client, live_objects, namespace=context.namespace)
+    client, hook = context.caller.client, context.entry.hook
+    return await read_pods(client, live_objects, namespace=context.namespace, hook=hook)
 
 
 async def _read_events(context: XAppContext) -> list[JsonObject] | None:

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from xapp_operator.api.json import Json, JsonObject, obj, text
-from xapp_operator.api.names import HELM_HOOK
-from xapp_operator.errors import KubeError, NotFound
+from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.errors import KubeError
 from xapp_operator.gateway.xapps.context import XAppContext
-from xapp_operator.gateway.xapps.pods import JOB_LABEL, container_names, pod_name
-from xapp_operator.helm.release_storage import ReleaseRecord, TestHook
+from xapp_operator.gateway.xapps.pods import container_names, pod_name
+from xapp_operator.helm.release_storage import Hook, ReleaseRecord
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.request_encoding import PodLogOptions
 from xapp_operator.kube.resources import PODS
+from xapp_operator.monitor.hook_pods import find_hook_pod
 
 TESTS_MAX: Final = 50
 TEST_CONTAINERS_MAX: Final = 10
@@ -33,7 +33,7 @@ async def get_test_report(context: XAppContext, release: ReleaseRecord) -> list[
     if tests and await _may_read_logs(context):
         limit = asyncio.Semaphore(LOG_CONCURRENCY)
 
-        async def read(test: TestHook) -> str | None:
+        async def read(test: Hook) -> str | None:
             try:
                 async with asyncio.timeout(LOG_SECONDS), limit:
                     return await _read_test_log(context.caller.client, test, namespace=context.namespace)
@@ -45,7 +45,7 @@ async def get_test_report(context: XAppContext, release: ReleaseRecord) -> list[
 
 
 async def _may_read_logs(context: XAppContext) -> bool:
-    rights = (("get", None), ("list", None), ("get", "log"))
+    rights = (("list", None), ("get", "log"))
     allowed = await asyncio.gather(
         *(
             context.caller.is_allowed(verb, namespace=context.namespace, resource=PODS, subresource=subresource)
@@ -55,8 +55,8 @@ async def _may_read_logs(context: XAppContext) -> bool:
     return all(allowed)
 
 
-async def _read_test_log(client: KubeClient, test: TestHook, *, namespace: str) -> str | None:
-    pod = await _find_pod(client, test, namespace=namespace)
+async def _read_test_log(client: KubeClient, test: Hook, *, namespace: str) -> str | None:
+    pod = await find_hook_pod(client, kind=test.kind, name=test.name, namespace=namespace)
     if pod is None:
         return None
     names = container_names(pod)[:TEST_CONTAINERS_MAX]
@@ -68,21 +68,6 @@ async def _read_test_log(client: KubeClient, test: TestHook, *, namespace: str) 
     return "".join(parts)
 
 
-async def _find_pod(client: KubeClient, test: TestHook, *, namespace: str) -> JsonObject | None:
-    """Return the pod of a test, or the newest pod if it is a Job."""
-    if test.kind == "Job":
-        found = await client.list(PODS, namespace=namespace, label_selector=f"{JOB_LABEL}={test.name}", limit=TESTS_MAX)
-        return max(found.items, key=lambda pod: text(obj(pod, "metadata"), "creationTimestamp"), default=None)
-    if test.kind != "Pod":
-        return None
-    try:
-        pod = await client.get(PODS, test.name, namespace=namespace)
-    except NotFound:
-        return None
-    # Another pod may have that name by now.
-    return pod if HELM_HOOK in obj(obj(pod, "metadata"), "annotations") else None
-
-
 async def _read_log(client: KubeClient, pod: str, options: PodLogOptions, *, namespace: str) -> str:
     log = b""
     async with client.stream_log(pod, options, namespace=namespace) as chunks:
@@ -91,7 +76,7 @@ async def _read_log(client: KubeClient, pod: str, options: PodLogOptions, *, nam
     return log.decode("utf-8", "replace")
 
 
-def _test_json(test: TestHook, log: str | None) -> dict[str, Json]:
+def _test_json(test: Hook, log: str | None) -> dict[str, Json]:
     return {
         "name": test.name,
         "kind": test.kind or None,

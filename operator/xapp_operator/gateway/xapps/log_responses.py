@@ -1,6 +1,7 @@
 """Responses with the log of a container: plain text, or Server-Sent Events for each line while the log grows.
 
-At most a chunk of the log is in memory, so a client that reads slowly slows down the kubelet.
+At most a chunk of the log is in memory, so a client that reads slowly slows down the kubelet. A response ends at a
+number of bytes, and says how to go on.
 """
 
 from __future__ import annotations
@@ -30,10 +31,18 @@ from xapp_operator.kube.request_encoding import PodLogOptions
 TEXT_MAX_SECONDS: Final = 300.0
 POLL_SECONDS: Final = 1.0
 LOG_LINE_MAX_BYTES: Final = 64 * 1024
+LOG_TEXT_MAX_BYTES: Final = 10 * 1024 * 1024
+LOG_EVENTS_MAX_BYTES: Final = 32 * 1024 * 1024
+"""After which a followed log ends; a client that reads on without a pause sends a request for each such part."""
 
 _TIMESTAMP: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d) ", re.ASCII)
 _EVENT_ID: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{9})Z(?:#([1-9]\d{0,8}))?", re.ASCII)
 _LINE_BREAKS: Final = re.compile(r"\r\n|\r")
+_CUT_MARK: Final = "… (the rest of this line is left out)"
+_TEXT_CUT_LINE: Final = (
+    f"--- This answer is cut at {LOG_TEXT_MAX_BYTES // 2**20} MiB: ask for fewer lines with tail, for newer ones with "
+    "since, or follow the log. ---\n"
+).encode()
 _END_EVENT: Final = b"event: end\ndata: the container has ended, or its pod is gone\n\n"
 
 
@@ -80,6 +89,8 @@ class LogEventEncoder:
     def __init__(self, after: LogPosition | None = None) -> None:
         self._after = after
         self._last = LogPosition(0, 0)
+        self.encoded_bytes = 0
+        """Of all events so far."""
         self._pending = b""
         self._line_is_cut = False
         self.last_line_has_timestamp = True
@@ -89,6 +100,7 @@ class LogEventEncoder:
         """Return the events for the lines that `chunk` completes."""
         *lines, rest = (self._pending + chunk).split(b"\n")
         events = b"".join(map(self._encode_line, lines))
+        self.encoded_bytes += len(events)
         if len(rest) > LOG_LINE_MAX_BYTES:
             # The rest of a line beyond the limit is dropped.
             rest, self._line_is_cut = rest[:LOG_LINE_MAX_BYTES], True
@@ -99,6 +111,17 @@ class LogEventEncoder:
         """Return the event for a last line without a line break."""
         rest, self._pending = self._pending, b""
         return self._encode_line(rest) if rest else b""
+
+    def limit_event(self) -> bytes:
+        """Return the event that ends a response at its limit; its id is that of the last line, from where to go on."""
+        position = self._last
+        begun = f"{LOG_EVENTS_MAX_BYTES // 2**20} MiB of this log are sent, and one answer has no more"
+        if position == LogPosition(0, 0):
+            return f"event: limit\ndata: {begun}: ask again\n\n".encode()
+        return (
+            f"id: {position.id}\nevent: limit\n"
+            f"data: {begun}: ask again with Last-Event-ID {position.id}, or with since={position.time}\n\n"
+        ).encode()
 
     def _encode_line(self, line: bytes) -> bytes:
         is_cut = self._line_is_cut or len(line) > LOG_LINE_MAX_BYTES
@@ -111,7 +134,7 @@ class LogEventEncoder:
             if self._after is not None and position <= self._after:
                 return b""
             id_field, line = f"id: {position.id}\n", line[timestamp.end() :]
-        content = line[:LOG_LINE_MAX_BYTES].decode("utf-8", "replace") + ("…" if is_cut else "")
+        content = line[:LOG_LINE_MAX_BYTES].decode("utf-8", "replace") + (_CUT_MARK if is_cut else "")
         data = "".join(f"data: {part}\n" for part in _LINE_BREAKS.split(content.removesuffix("\r")))
         return f"{id_field}{data}\n".encode()
 
@@ -143,10 +166,19 @@ class TextLogResponse(LogResponse):
     media_type = "text/plain"
 
     async def send_body(self, send: Send) -> None:
-        """Send the log to its end, for at most TEXT_MAX_SECONDS."""
+        """Send at most LOG_TEXT_MAX_BYTES in TEXT_MAX_SECONDS; the last line says if the log is cut."""
+        left = LOG_TEXT_MAX_BYTES
+        ends_with_line = True
         async with asyncio.timeout(TEXT_MAX_SECONDS):
             async for chunk in self.log:
-                await send(body_message(chunk))
+                part = chunk[:left]
+                left -= len(part)
+                if part:
+                    await send(body_message(part))
+                    ends_with_line = part.endswith(b"\n")
+                if len(part) < len(chunk):
+                    await send(body_message(_TEXT_CUT_LINE if ends_with_line else b"\n" + _TEXT_CUT_LINE))
+                    return
 
 
 class EventLogResponse(LogResponse):
@@ -170,7 +202,7 @@ class EventLogResponse(LogResponse):
         self._is_closing = is_closing
 
     async def send_body(self, send: Send) -> None:
-        """Send lines and heartbeats until the container ends."""
+        """Send lines and heartbeats until the container ends, or LOG_EVENTS_MAX_BYTES are sent."""
         await send(body_message(f"retry: {RETRY_MILLISECONDS}\n\n".encode()))
         async with aclosing(self._events()) as events:
             try:
@@ -198,6 +230,9 @@ class EventLogResponse(LogResponse):
                         yield rest + _END_EVENT if self._encoder.last_line_has_timestamp else rest
                         return
                     events = self._encoder.feed(chunk)
+                    if self._encoder.encoded_bytes >= LOG_EVENTS_MAX_BYTES:
+                        yield events + self._encoder.limit_event()
+                        return
                     pending_chunk = asyncio.ensure_future(next_chunk())
                 elif clock() - sent_at >= HEARTBEAT_SECONDS:
                     events = b":\n\n"

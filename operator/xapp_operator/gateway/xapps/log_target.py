@@ -14,16 +14,16 @@ from typing import Final
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.rules import parse_duration
 from xapp_operator.common.text import quote_input, rfc3339
-from xapp_operator.errors import GatewayNotFound, MalformedRequest
+from xapp_operator.errors import GatewayNotFound, MalformedRequest, NextRequest
 from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.xapps.context import XAppContext
+from xapp_operator.gateway.xapps.context import XAppContext, xapp_path
+from xapp_operator.gateway.xapps.log_responses import LOG_TEXT_MAX_BYTES
 from xapp_operator.gateway.xapps.pods import container_names, pod_name, read_pods
 from xapp_operator.kube.request_encoding import PodLogOptions
 
 LOG_PARAMETERS: Final = ("pod", "container", "tail", "since", "previous", "follow")
 TAIL_DEFAULT: Final = 500
 TAIL_MAX: Final = 10_000
-LOG_MAX_BYTES: Final = 10 * 1024 * 1024
 SINCE_MAX_SECONDS: Final = 366 * 24 * 3600
 PODS_HEADER_MAX: Final = 20
 
@@ -69,7 +69,8 @@ class LogRequest:
             previous=self.previous,
             follow=self.follow,
             timestamps=self.follow,
-            limit_bytes=None if self.follow else LOG_MAX_BYTES,
+            # A byte more than is sent tells that there is more.
+            limit_bytes=None if self.follow else LOG_TEXT_MAX_BYTES + 1,
         )
 
 
@@ -99,9 +100,9 @@ async def find_log_target(context: XAppContext, log_request: LogRequest) -> LogT
     if not pods:
         which = f"no pod {quote_input(log_request.pod)}" if log_request.pod is not None else "no pods"
         raise GatewayNotFound(
-            f"the xApp {quote_input(context.entry.name)} has {which} in its namespace: leave out pod to select the "
-            "newest ready pod, or see GET …/health"
-        )
+            f"the xApp {quote_input(context.entry.name)} has {which} in its namespace: name none to select the "
+            "newest ready pod, or look at the health of the xApp"
+        ).with_next(NextRequest("GET", xapp_path(context.entry.namespace, context.entry.name, "health")))
     if log_request.previous:
         pods.sort(key=lambda pod: not _restart_count(pod))
     pod = pods[0]
@@ -119,7 +120,13 @@ async def find_log_target(context: XAppContext, log_request: LogRequest) -> LogT
 async def _find_pods(context: XAppContext, name: str | None) -> list[JsonObject]:
     if name is not None and _POD_NAME.fullmatch(name) is None:
         return []
-    return await read_pods(context.caller.client, context.live_objects, namespace=context.namespace, name=name)
+    return await read_pods(
+        context.caller.client,
+        context.live_objects,
+        namespace=context.namespace,
+        name=name,
+        hook=context.entry.hook,
+    )
 
 
 def _restart_count(pod: JsonObject) -> int:

@@ -1,6 +1,7 @@
 """The unified diff of two manifests, object by object. Pure.
 
-Objects are matched by kind and name, so their order does not matter; hooks are left out. Secrets are masked: within one
+Objects are matched by kind and name, so their order does not matter; hooks are left out, and so are the labels and
+annotations that the operator adds to every object. Secrets are masked: within one
 diff equal secrets have equal masks, and different secrets have different ones.
 """
 
@@ -17,6 +18,7 @@ from typing import Final
 from xapp_operator.domain.placed_scalars import MaskFactory
 from xapp_operator.domain.redaction import MASK
 from xapp_operator.helm.manifest import ObjectRef
+from xapp_operator.helm.manifest_labels import remove_metadata
 from xapp_operator.helm.manifest_masking import MaskedDocument, mask_documents, mask_text
 
 LINES_COMPARED_MAX: Final = 2000
@@ -109,7 +111,8 @@ def _masked_objects(manifest: str, masking: MaskFactory, secrets: tuple[str, ...
     for document in mask_documents(manifest, make_mask=masking):
         if document.reference is not None and document.name and not document.is_hook:
             # Blanks at the end mean nothing, and `helm template` removes those of the last object.
-            texts.setdefault(document.name, []).append(f"{document.text.strip(_LINE_BREAK).rstrip()}\n")
+            written = remove_metadata(document.text)
+            texts.setdefault(document.name, []).append(f"{written.strip(_LINE_BREAK).rstrip()}\n")
             documents[document.name] = document
     joined = _BETWEEN_OBJECTS.join("".join(each) for each in texts.values())
     shown = mask_text(joined, secrets=secrets, make_mask=masking).split(_BETWEEN_OBJECTS)

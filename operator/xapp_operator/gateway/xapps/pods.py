@@ -14,8 +14,10 @@ from typing import Final, TypeAlias
 
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.domain.health_result import find_condition
+from xapp_operator.gateway.catalog.records import HookObject
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import PODS
+from xapp_operator.monitor.hook_pods import JOB_LABEL
 from xapp_operator.monitor.live_objects import LiveObject
 
 POD_WORKLOADS_MAX: Final = 50
@@ -23,13 +25,18 @@ PODS_MAX: Final = 500
 """Pods of one workload."""
 READ_CONCURRENCY: Final = 8
 
-JOB_LABEL: Final = "batch.kubernetes.io/job-name"
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?")
 
 _Read: TypeAlias = Callable[[], Awaitable[list[JsonObject]]]
 
 
 async def read_pods(
-    client: KubeClient, objects: Iterable[LiveObject], *, namespace: str, name: str | None = None
+    client: KubeClient,
+    objects: Iterable[LiveObject],
+    *,
+    namespace: str,
+    name: str | None = None,
+    hook: HookObject | None = None,
 ) -> list[JsonObject]:
     """Return the pods of an xApp: ready ones first, then the newest; terminating ones last.
 
@@ -38,6 +45,7 @@ async def read_pods(
         objects: the objects of the xApp; those in other namespaces are ignored.
         namespace: the namespace of the xApp.
         name: the name of the only pod to return, if any.
+        hook: a hook of the chart whose pods count too.
     """
     in_namespace = [live for live in objects if live.key[1] == namespace]
     selectors = list(dict.fromkeys(live.selector for live in in_namespace if live.selector))[:POD_WORKLOADS_MAX]
@@ -45,6 +53,11 @@ async def read_pods(
     bare_pods = [live.key[2] for live in in_namespace if live.key[0] == "Pod" and name in (None, live.key[2])][
         :POD_WORKLOADS_MAX
     ]
+    if hook is not None and _OBJECT_NAME.fullmatch(hook.name):
+        if hook.kind == "Job":
+            selectors.append(f"{JOB_LABEL}={hook.name}")
+        elif hook.kind == "Pod" and name in (None, hook.name):
+            bare_pods.append(hook.name)
     reads: list[_Read] = [partial(_list_selected, client, each, namespace=namespace, name=name) for each in selectors]
     # Not with get, which is another right.
     reads += [partial(_list_selected, client, None, namespace=namespace, name=each) for each in bare_pods]

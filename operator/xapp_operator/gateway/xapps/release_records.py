@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from typing import Final
 
 import orjson
@@ -17,8 +18,9 @@ from xapp_operator.common.text import quote_input
 from xapp_operator.domain.plan_input import DEPLOYED
 from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.domain.values import merge_values
-from xapp_operator.errors import GatewayNotFound, NotFound
+from xapp_operator.errors import GatewayNotFound, NextRequest, NotFound
 from xapp_operator.gateway.catalog.records import REVISION_FIELDS, SOURCE_LABELS, XAppEntry
+from xapp_operator.gateway.xapps.context import xapp_path
 from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.release_index import RELEASE_SELECTOR, RevisionInfo, parse_revision
 from xapp_operator.helm.release_storage import ReleaseRecord, decode_release, release_secret_name
@@ -64,8 +66,8 @@ async def get_revision(client: KubeClient, entry: XAppEntry, revision: int) -> R
     except NotFound:
         pass
     raise GatewayNotFound(
-        f"revision {revision} of the xApp {quote_input(entry.name)} is not kept: GET …/history lists the revisions"
-    )
+        f"revision {revision} of the xApp {quote_input(entry.name)} is not kept: choose one of the history"
+    ).with_next(NextRequest("GET", xapp_path(entry.namespace, entry.name, "history")))
 
 
 async def get_newest_release(client: KubeClient, entry: XAppEntry) -> ReleaseRecord | None:
@@ -158,7 +160,7 @@ async def _list_release_secrets(client: KubeClient, entry: XAppEntry) -> list[tu
         label_selector=f"{RELEASE_SELECTOR},name={entry.release}",
         metadata_only=True,
     )
-    read = ((parse_revision(secret), secret) for secret in found.items)
+    read = ((parse_revision(secret, now=time.time()), secret) for secret in found.items)
     revisions = [(each[1], secret) for each, secret in read if each is not None and each[0][1] == entry.release]
     return sorted(revisions, key=lambda each: each[0].revision, reverse=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from xapp_operator.api.json import JsonObject, encode_json, integer, obj
+from xapp_operator.api.json import JsonObject, encode_json, integer, obj, text
 from xapp_operator.domain.redaction import redact
 from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than
 from xapp_operator.gateway.deploy.forms import FIELDS_SENT_AS_PARTS
@@ -26,9 +26,11 @@ def _encode_spec(xapp: JsonObject) -> bytes:
     spec = obj(xapp, "spec")
     values = spec.get("values")
     shown = redact(values) if isinstance(values, dict) and not deeper_than(values, MAX_DEPTH) else None
+    metadata = obj(xapp, "metadata")
     return encode_json(
         {
-            "generation": integer(obj(xapp, "metadata"), "generation"),
+            "uid": text(metadata, "uid"),
+            "generation": integer(metadata, "generation"),
             "form": {name: value for name, value in spec.items() if name not in FIELDS_SENT_AS_PARTS},
             "values": shown,
             "archive": spec.get("archive"),

@@ -13,7 +13,7 @@ from xapp_operator.domain.redaction import unmask
 from xapp_operator.domain.values import equal_values, merge_values
 from xapp_operator.errors import Conflict, ContentTooLarge
 from xapp_operator.gateway.deploy.deployer import Deployer
-from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration
+from xapp_operator.gateway.deploy.preconditions import ExpectedXApp
 from xapp_operator.gateway.deploy.values_input import SentValues, kept_text_of
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.dry_runs import describe_upgrade
@@ -30,7 +30,7 @@ class ChangeArguments:
 
     deployer: Deployer
     max_bytes: int
-    expected: ExpectedGeneration
+    expected: ExpectedXApp
 
 
 async def change_values(context: XAppContext, change: ValuesChange, arguments: ChangeArguments) -> JsonObject:
@@ -41,7 +41,7 @@ async def change_values(context: XAppContext, change: ValuesChange, arguments: C
     Raises:
         ValuesInvalid: when the chart's schema refuses the values, or a mask hides no value.
         ContentTooLarge: when the values have more than `max_bytes`.
-        PreconditionFailed: when the XApp has not the generation `expected`.
+        PreconditionFailed: when the XApp is not the `expected` one.
         Conflict: when the XApp is being deleted, or changes again and again.
         XAppError: as `Deployer.replace_values`.
     """
@@ -87,7 +87,7 @@ async def _changed_values(current: JsonObject, change: ValuesChange, *, max_byte
     return await asyncio.to_thread(apply)
 
 
-async def _get_changeable_xapp(context: XAppContext, expected: ExpectedGeneration) -> JsonObject:
+async def _get_changeable_xapp(context: XAppContext, expected: ExpectedXApp) -> JsonObject:
     current = await context.get_xapp()
     expected.require(current)
     if "deletionTimestamp" in obj(current, "metadata"):

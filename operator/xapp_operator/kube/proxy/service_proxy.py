@@ -179,11 +179,13 @@ def _api_server_error(status: int, media_type: str, body: bytes, *, path: str) -
     if status == HTTPStatus.BAD_REQUEST and "dryRun" in message:
         return MalformedRequest("the Kubernetes API does not forward the query parameter dryRun: remove it")
     if status == HTTPStatus.NOT_FOUND:
-        return UpstreamUnreachable("the Service has no endpoints or was deleted: see GET …/config and try again")
+        return UpstreamUnreachable(
+            "the Service has no endpoints or was deleted: look at the addresses of the xApp and try again"
+        )
     if "no endpoints available" in message:
-        return UpstreamUnreachable("no pod of the xApp is ready: see GET …/health")
+        return UpstreamUnreachable("no pod of the xApp is ready: look at its health")
     reason = "refuses connections" if "connection refused" in message else "does not speak HTTP"
-    return UpstreamUnreachable(f"the xApp {reason} at this port: see GET …/health and the logs of its pods")
+    return UpstreamUnreachable(f"the xApp {reason} at this port: look at its health and the logs of its pods")
 
 
 def _parse_status(body: bytes, media_type: str) -> JsonObject | None:

@@ -8,7 +8,6 @@ revision after a good one. Changes in StatusDraft: attempt, release, labelled re
 from __future__ import annotations
 
 import contextlib
-import time
 import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -19,11 +18,13 @@ from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VAL
 from xapp_operator.domain.actions import Install, Upgrade
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import NotFound, XAppError
+from xapp_operator.helm.manifest_labels import ObjectMetadata
 from xapp_operator.helm.release_index import revisions_to_prune
 from xapp_operator.helm.release_storage import public_description, release_secret_name
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
 from xapp_operator.helm.slots import HelmSlot
 from xapp_operator.kube.resources import SECRETS
+from xapp_operator.reconcile.hook_reporting import HookReports, explain_failure, reporting_hooks
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
 from xapp_operator.reconcile.verbs.repair_labels import label_release
@@ -36,15 +37,30 @@ LARGE_XAPP_BYTES: Final = 64 * 1024
 
 
 async def deploy(
-    action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt
+    action: Install | Upgrade,
+    request: ReconcileRequest,
+    context: ReconcilerContext,
+    attempt: Attempt,
+    *,
+    on_start: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run `helm install` or `helm upgrade` and record how it ended; a failure is recorded, not raised."""
-    attempt, done = await run_step(request, context, attempt, lambda slot: _run_helm(action, request, context, slot))
+    """Run `helm install` or `helm upgrade` and record how it ended; a failure is recorded, not raised.
+
+    `on_start` is called when there is a place for helm.
+    """
+    known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
+
+    async def run(slot: HelmSlot) -> tuple[Digests, ReleaseResult]:
+        on_start()
+        return await _run_helm(action, request, context, slot, recorded=recorded)
+
+    attempt, done = await run_step(request, context, attempt, run)
     if done is not None:
         digests, result = done
         request.draft = replace(request.draft, release=_release_status(request, digests, result))
         try:
-            await label_release(request, context, result.manifest, revision=result.revision)
+            labelled = known if result.labelled else None
+            await label_release(request, context, result.manifest, revision=result.revision, known=labelled)
         except XAppError as error:
             if error.permanent:  # otherwise RepairLabels follows
                 attempt = _failed_attempt(request, context, attempt, error)
@@ -53,18 +69,28 @@ async def deploy(
         reason = SUCCESS_REASONS[attempt.action]
         context.events.record(request.raw, reason=reason, message=describe_release(request.draft))
     request.draft = replace(request.draft, attempt=attempt)
-    name = request.xapp.release_name
-    await context.release_watch.refresh(request.namespace, name)
+    namespace, name = request.namespace, request.xapp.release_name
+    if done is not None:
+        await context.release_watch.wait_deployed(namespace, name, done[1].revision, attempt=recorded)
+    else:
+        await context.release_watch.refresh(namespace, name)
     if attempt.outcome is AttemptOutcome.FAILED:
-        await _delete_failed_surplus(request, context)
+        await delete_surplus(request, context)
 
 
-async def _delete_failed_surplus(request: ReconcileRequest, context: ReconcilerContext) -> None:
-    """Delete revisions beyond spec.maxHistory that never were deployed; failed installs leave them."""
+async def delete_surplus(
+    request: ReconcileRequest, context: ReconcilerContext, *, rollback_target: int | None = None
+) -> None:
+    """Delete revisions beyond spec.maxHistory, which failed installs and rollbacks leave: see `revisions_to_prune`.
+
+    Raises:
+        KubeError: when one cannot be deleted.
+    """
     client = context.impersonation.client_for(request.xapp)
     namespace, name = request.namespace, request.xapp.release_name
     stored = context.release_watch.revisions(namespace, name)
-    for info in revisions_to_prune(stored, keep=request.xapp.spec.max_history):
+    keep = request.xapp.spec.max_history
+    for info in revisions_to_prune(stored, keep=keep, rollback_target=rollback_target):
         with contextlib.suppress(NotFound):
             secret = release_secret_name(name, info.revision)
             await client.delete(SECRETS, secret, namespace=namespace, uid=info.secret_uid)
@@ -83,17 +109,19 @@ async def run_step(
     A failure becomes an event and part of the attempt. While the step waits for a place and while helm runs, perhaps
     for hours, the XApp holds no worker and no large values. `urgent` is explained at `HelmEngine.slot`.
     """
-    key = request.key
+    key, reports = request.key, HookReports()
     try:
         async with context.workers.pausing(key) as pause:
-            result = await context.running_steps.run(key, _run_in_slot(request, context, pause, step, urgent=urgent))
+            running = _run_in_slot(request, context, pause, step, reports, urgent=urgent)
+            result = await context.running_steps.run(key, running, version=request.step_version)
     except StepInterrupted:
-        return replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=time.time()), None
+        return replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=context.clock.now()), None
     except XAppError as error:
-        return _failed_attempt(request, context, attempt, error), None
+        attempt, message = await explain_failure(request, context, attempt, error, reports)
+        return _failed_attempt(request, context, attempt, error, message=message), None
     finally:
         request.restore(context.xapps.get(key))
-    return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=time.time()), result
+    return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=context.clock.now()), result
 
 
 async def _run_in_slot(
@@ -101,12 +129,16 @@ async def _run_in_slot(
     context: ReconcilerContext,
     pause: Callable[[], None],
     step: Callable[[HelmSlot], Coroutine[Any, Any, T]],
+    reports: HookReports,
     *,
     urgent: bool,
 ) -> T:
     _drop_large_values(request, context)
     pause()  # before the wait for a place: those that wait would hold all workers
-    async with context.helm.slot(request.namespace, urgent=urgent) as slot:
+    async with (
+        context.helm.slot(request.namespace, urgent=urgent) as slot,
+        reporting_hooks(request, context, reports),
+    ):
         return await step(slot)
 
 
@@ -117,32 +149,42 @@ def _drop_large_values(request: ReconcileRequest, context: ReconcilerContext) ->
 
 
 def _failed_attempt(
-    request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt, error: XAppError
+    request: ReconcileRequest,
+    context: ReconcilerContext,
+    attempt: Attempt,
+    error: XAppError,
+    *,
+    message: str | None = None,
 ) -> Attempt:
-    reason = error.reason or FAILURE_REASONS[attempt.action]
-    context.events.record(request.raw, event_type="Warning", reason=reason, message=error.message)
+    reason, message = error.reason or FAILURE_REASONS[attempt.action], message or error.message
+    context.events.record(request.raw, event_type="Warning", reason=reason, message=message)
     return replace(
         attempt,
         outcome=AttemptOutcome.FAILED,
-        last_at=time.time(),
+        last_at=context.clock.now(),
         permanent=error.permanent,
         reason=reason,
-        message=error.message,
+        message=message,
     )
 
 
-def release_labels(xapp: str, digests: Digests) -> dict[str, str]:
-    """Return the labels of a release record: its owner, its digests, and a new attempt."""
+def new_attempt_label() -> str:
+    """Return a unique value for the label of a release record that tells helm steps apart."""
+    return uuid.uuid4().hex[:16]
+
+
+def release_labels(xapp: str, digests: Digests, *, attempt: str) -> dict[str, str]:
+    """Return the labels of a release record: its owner, its digests, and the attempt."""
     return {
         LABEL_XAPP: xapp,
         LABEL_CHART_DIGEST: digests.chart,
         LABEL_VALUES_DIGEST: digests.values,
-        LABEL_ATTEMPT: uuid.uuid4().hex[:16],
+        LABEL_ATTEMPT: attempt,
     }
 
 
 async def _run_helm(
-    action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext, slot: HelmSlot
+    action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext, slot: HelmSlot, *, recorded: str
 ) -> tuple[Digests, ReleaseResult]:
     if not request.restore(context.xapps.get(request.key)):
         raise StepInterrupted  # its values may be dropped, and those of another generation are not meant
@@ -160,7 +202,7 @@ async def _run_helm(
         namespace=request.namespace,
         chart=inputs.chart.path,
         values=inputs.values,
-        labels=release_labels(request.xapp.metadata.name, inputs.digests),
+        labels=release_labels(request.xapp.metadata.name, inputs.digests, attempt=recorded),
         user=context.impersonation.user_for(request.xapp),
         timeout=spec.timeout_seconds,
         replace=isinstance(action, Install) and action.replace,
@@ -168,6 +210,7 @@ async def _run_helm(
         skip_schema=inputs.chart.info.external_refs,
         history_max=spec.max_history,
         secrets=inputs.secrets,
+        object_metadata=ObjectMetadata.for_xapp(request.xapp.metadata.name, spec),
     )
     _drop_large_values(request, context)
     run = context.helm.install if isinstance(action, Install) else context.helm.upgrade

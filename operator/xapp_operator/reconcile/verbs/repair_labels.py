@@ -1,13 +1,15 @@
 """RepairLabels, and the labelling after Install and Upgrade: metadata patches with the same identity as helm's.
 
-The responses are the newest state of the objects and go to the monitor, so that health is never judged from before the
-helm step. Changes in StatusDraft: the labelled revision.
+New objects have their labels already, from helm's post-renderer, so most installs need no patch. All others are patched
+also where nothing is missing: the responses are the newest state of the objects and go to the monitor, so that health
+is never judged from before the helm step. Changes in StatusDraft: the labelled revision.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
+import contextlib
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -15,28 +17,43 @@ from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import LABEL_COMPONENT
 from xapp_operator.domain.actions import RepairLabels
+from xapp_operator.domain.registration import original_text_annotations
 from xapp_operator.errors import AccessDenied, NotFound
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.kube.resources import SERVICES
+from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.monitor.xapp_monitor import UnlabelledObject
-from xapp_operator.reconcile.labels import original_text_annotations, predefined_labels
+from xapp_operator.reconcile.labels import predefined_labels
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.release_watch import read_release_record
 from xapp_operator.telemetry.logs import get_logger
 
 MAX_PARALLEL_PATCHES: Final = 4
+WATCH_SECONDS: Final = 1.0
+"""What the watches do not show by then is patched."""
 
 _log = get_logger(__name__)
 
 
-async def label_release(request: ReconcileRequest, context: ReconcilerContext, manifest: str, *, revision: int) -> None:
+async def label_release(
+    request: ReconcileRequest,
+    context: ReconcilerContext,
+    manifest: str,
+    *,
+    revision: int,
+    known: Collection[LiveObjectKey] | None = None,
+) -> None:
     """Label every object of a revision's manifest, and tell the monitor what the release consists of.
+
+    If helm has applied the labels, `known` are the objects that had them before: all others need no patch once the
+    watches show them, because what is shown comes from after the helm step.
 
     Raises:
         AccessDenied: when the identity may not patch one of them; the message names the missing permission.
     """
     references = await asyncio.to_thread(manifest_inventory, manifest)
     context.monitor.set_inventory(request.key, references)
+    context.drift.keep_manifest(request.key, revision, manifest)
     limit = asyncio.Semaphore(MAX_PARALLEL_PATCHES)
 
     async def patch(ref: ObjectRef) -> None:
@@ -46,14 +63,34 @@ async def label_release(request: ReconcileRequest, context: ReconcilerContext, m
             except NotFound:
                 return  # the kind was removed from the cluster, and its objects with it
             namespace = (ref.namespace or request.namespace) if resource.namespaced else None
-            await _patch_labels(request, context, UnlabelledObject(resource, namespace, ref.name))
+            await patch_labels(request, context, UnlabelledObject(resource, namespace, ref.name))
 
     context.incompletely_labelled.add(request.key)
-    for error in await asyncio.gather(*map(patch, references), return_exceptions=True):
+    shown = frozenset[LiveObjectKey]() if known is None else await _wait_for_new_objects(request, context, known)
+    unsure = [each for each in references if (each.kind, each.namespace or request.namespace, each.name) not in shown]
+    for error in await asyncio.gather(*map(patch, unsure), return_exceptions=True):
         if error is not None:
             raise error
     context.incompletely_labelled.discard(request.key)
     request.draft = replace(request.draft, labelled_revision=revision)
+
+
+async def _wait_for_new_objects(
+    request: ReconcileRequest, context: ReconcilerContext, known: Collection[LiveObjectKey]
+) -> frozenset[LiveObjectKey]:
+    """Return the objects of the release that the watches show with all labels, without those in `known`."""
+    labels, monitor = predefined_labels(request.xapp), context.monitor
+    with monitor.changes(request.key) as changed, contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(WATCH_SECONDS):
+            while monitor.find_unlabelled(request.key, labels):
+                await changed.wait()
+                changed.clear()
+    return frozenset(
+        each.key
+        for each in monitor.release_objects(request.key)
+        if each.watched and each.live is not None and not each.live.deleting and each.live.key not in known
+        if each.live.labels.has_labels(labels, component=each.live.service is not None)
+    )
 
 
 async def repair_labels(
@@ -74,18 +111,23 @@ async def repair_labels(
             await label_release(request, context, record.manifest, revision=revision)
         else:
             for each in objects:
-                await _patch_labels(request, context, each)
+                await patch_labels(request, context, each)
             _log.info("labels repaired", namespace=request.namespace, name=request.key[1], objects=len(objects))
     except AccessDenied as error:
         context.events.record(request.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=error.message)
-    context.label_backoff.record_repair(request.key, now=time.monotonic())
+    context.label_backoff.record_repair(request.key, now=context.clock.monotonic())
 
 
-async def _patch_labels(request: ReconcileRequest, context: ReconcilerContext, found: UnlabelledObject) -> None:
+async def patch_labels(request: ReconcileRequest, context: ReconcilerContext, found: UnlabelledObject) -> None:
+    """Write the labels on one object, if it exists.
+
+    Raises:
+        AccessDenied: when the identity may not patch it.
+    """
     labels = predefined_labels(request.xapp)
     if found.resource == SERVICES:
         labels[LABEL_COMPONENT] = found.name
-    metadata: JsonObject = {"labels": {**labels}, "annotations": {**original_text_annotations(request.xapp)}}
+    metadata: JsonObject = {"labels": {**labels}, "annotations": {**original_text_annotations(request.xapp.spec)}}
     client = context.impersonation.client_for(request.xapp)
     try:
         labelled = await client.patch(found.resource, found.name, {"metadata": metadata}, namespace=found.namespace)

@@ -1,7 +1,10 @@
-"""Rollback: an upgrade failed permanently or never became healthy, or rollback-to requests a revision.
+"""Rollback: an upgrade failed, never became healthy or failed its tests, or rollback-to requests a revision.
 
 Changes in StatusDraft: attempt, held revision, handled rollback-to. A failed upgrade stays recorded, so that the same
 digests are not tried again.
+
+helm prunes the history at the beginning of a rollback, and so may delete the revision that it rolls back to. When it
+is killed then, nothing is left to roll back to. Therefore the history may grow by one, and is pruned afterwards.
 """
 
 from __future__ import annotations
@@ -10,10 +13,10 @@ from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.domain.actions import RejectRollback, Rollback
-from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
+from xapp_operator.domain.plan_input import UPGRADE, Attempt, AttemptOutcome, TestOutcome, TestRun
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.verbs.deploy import run_step
+from xapp_operator.reconcile.verbs.deploy import delete_surplus, run_step
 
 
 async def rollback(
@@ -29,13 +32,15 @@ async def rollback(
 
     `undone_attempt` is the attempt that is rolled back, and `root_cause` tells why its revision is not healthy.
     """
+    name, max_history = request.xapp.release_name, request.xapp.spec.max_history
+    stored = len(context.release_watch.revisions(request.namespace, name))
     helm_request = RollbackRequest(
-        name=request.xapp.release_name,
+        name=name,
         namespace=request.namespace,
         revision=action.revision,
         user=context.impersonation.user_for(request.xapp),
         timeout=request.xapp.spec.timeout_seconds,
-        history_max=request.xapp.spec.max_history,
+        history_max=max(max_history, stored + 1),  # it would prune first, perhaps its own target, and may then fail
     )
     attempt, _ = await run_step(request, context, attempt, lambda slot: context.helm.rollback(helm_request, slot=slot))
     handled = action.hold and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
@@ -45,14 +50,18 @@ async def rollback(
             handled = True
             request.draft = replace(request.draft, held_revision=action.revision)
         else:
-            attempt = _rolled_back_attempt(undone_attempt or attempt, action.revision, root_cause)
+            failed_test = _failed_test(request)
+            attempt = rolled_back_attempt(undone_attempt or attempt, action.revision, root_cause, failed_test)
             context.events.record(
                 request.raw, event_type="Warning", reason=Reason.ROLLBACK_SUCCEEDED, message=attempt.message
             )
     request.draft = replace(request.draft, attempt=attempt)
     if handled:
         request.draft = request.draft.with_handled(request.xapp, "rollback_to")
-    await context.release_watch.refresh(request.namespace, request.xapp.release_name)
+    await context.release_watch.refresh(request.namespace, name)
+    released = attempt.outcome is not AttemptOutcome.FAILED
+    if attempt.outcome is not AttemptOutcome.INTERRUPTED:  # otherwise the next upgrade prunes
+        await delete_surplus(request, context, rollback_target=None if released else action.revision)
 
 
 def reject_rollback(action: RejectRollback, request: ReconcileRequest, context: ReconcilerContext) -> None:
@@ -61,14 +70,24 @@ def reject_rollback(action: RejectRollback, request: ReconcileRequest, context: 
     request.draft = request.draft.with_handled(request.xapp, "rollback_to")
 
 
-def _rolled_back_attempt(attempt: Attempt, revision: int, root_cause: str) -> Attempt:
+def _failed_test(request: ReconcileRequest) -> TestRun | None:
+    """Return the failed tests of the revision that was in force."""
+    test = request.draft.test
+    failed = test is not None and test.outcome is TestOutcome.FAILED and not test.requested
+    return test if failed and test is not None and test.revision == request.draft.release.revision else None
+
+
+def rolled_back_attempt(attempt: Attempt, revision: int, root_cause: str, failed_test: TestRun | None) -> Attempt:
+    """Return the undone attempt as a permanent failure, so that the same digests are not tried again."""
     advice = f"rolled back to revision {revision}; change spec, chart or values, or set the annotation retry-at"
     if attempt.outcome is AttemptOutcome.FAILED:
         return replace(attempt, permanent=True, message=f"{attempt.message}; {advice}")
+    cause = f"not healthy within spec.timeout: {root_cause}" if failed_test is None else failed_test.message
     return replace(
         attempt,
+        action=UPGRADE,  # `attempt` may be an earlier try of the rollback, which was interrupted
         outcome=AttemptOutcome.UNHEALTHY,
         permanent=True,
-        reason=Reason.HEALTH_CHECK_FAILED,
-        message=f"not healthy within spec.timeout: {root_cause}; {advice}",
+        reason=Reason.HEALTH_CHECK_FAILED if failed_test is None else Reason.TEST_FAILED,
+        message=f"{cause}; {advice}",
     )

@@ -7,27 +7,37 @@ release cleared.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import obj, text
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, LABEL_XAPP
+from xapp_operator.common.text import format_list
 from xapp_operator.domain.actions import Uninstall
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
-from xapp_operator.errors import AccessDenied, KindNotServed, NotFound
+from xapp_operator.errors import AccessDenied, KindNotServed, NotFound, ReleaseRecordDamaged
 from xapp_operator.helm.release_storage import release_secret_name, remove_unserved_kinds
 from xapp_operator.helm.requests import UninstallRequest
 from xapp_operator.helm.slots import HelmSlot
 from xapp_operator.kube.reader import is_namespace_terminating
-from xapp_operator.kube.resources import SECRETS
+from xapp_operator.kube.resources import SECRETS, Resource
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.release_watch import read_release_record
 from xapp_operator.reconcile.verbs.deploy import run_step
+from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
 
 
 async def uninstall(action: Uninstall, request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt) -> None:
     """Run `helm uninstall` and record how it ended; a release that is not found counts as uninstalled."""
     name = request.xapp.release_name
+    if action.dependents:
+        names = format_list(action.dependents, total=len(action.dependents))
+        message = f"uninstalled after spec.timeout, although these XApps depend on it: {names}"
+        context.events.record(request.raw, event_type="Warning", reason="DependentsLeft", message=message)
+    if action.hooks and request.draft.test is not None:
+        await delete_test_objects(request, context, request.draft.test.revision)
     helm_request = UninstallRequest(
         name=name,
         namespace=request.namespace,
@@ -56,6 +66,8 @@ async def uninstall(action: Uninstall, request: ReconcileRequest, context: Recon
         return
     try:
         await context.release_watch.refresh(request.namespace, name)
+        if attempt.outcome is AttemptOutcome.SUCCEEDED:
+            await _delete_damaged_records(request, context)
     except AccessDenied:
         if not await _namespace_lost_permissions(request, context):
             raise
@@ -78,26 +90,47 @@ async def delete_orphans(request: ReconcileRequest, context: ReconcilerContext) 
     Raises:
         KubeError: when the cluster does not answer; the deletion is tried again.
     """
+    await _delete_labelled_objects(request, context, await context.kube.discovery.cluster_scoped_resources())
+    request.draft = replace(request.draft, orphans_deleted=True)
+
+
+async def _delete_labelled_objects(
+    request: ReconcileRequest, context: ReconcilerContext, resources: Iterable[Resource]
+) -> None:
+    """Delete the objects of those kinds that the operator's label and Helm's annotations assign to the release."""
     client = context.impersonation.client_for(request.xapp)
     release = (request.xapp.release_name, request.namespace)
-    denied: AccessDenied | None = None
-    for resource in await context.kube.discovery.cluster_scoped_resources():
+    selector, denied = f"{LABEL_XAPP}={request.xapp.metadata.name}", None
+    for resource in resources:
+        namespace = request.namespace if resource.namespaced else None
         try:
-            found = await client.list(
-                resource, label_selector=f"{LABEL_XAPP}={request.xapp.metadata.name}", metadata_only=True
-            )
+            found = await client.list(resource, namespace=namespace, label_selector=selector, metadata_only=True)
             for item in found.items:
                 metadata = obj(item, "metadata")
                 annotations = obj(metadata, "annotations")
                 if (text(annotations, HELM_RELEASE_NAME), text(annotations, HELM_RELEASE_NAMESPACE)) == release:
-                    await client.delete(resource, text(metadata, "name"), uid=text(metadata, "uid"))
+                    name, uid = text(metadata, "name"), text(metadata, "uid")
+                    await client.delete(resource, name, namespace=namespace, uid=uid)
         except NotFound:
             continue
         except AccessDenied as error:
             denied = denied or error
     if denied is not None:
         context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=denied.message)
-    request.draft = replace(request.draft, orphans_deleted=True)
+
+
+async def _delete_damaged_records(request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Delete the records that helm left after the uninstall, because it cannot read them."""
+    client, name = context.impersonation.client_for(request.xapp), request.xapp.release_name
+    left = context.release_watch.revisions(request.namespace, name)
+    for info in left:
+        try:
+            await read_release_record(client, request.namespace, name, info.revision)
+        except ReleaseRecordDamaged:
+            secret = release_secret_name(name, info.revision)
+            await client.delete(SECRETS, secret, namespace=request.namespace, uid=info.secret_uid)
+    if left:
+        await context.release_watch.refresh(request.namespace, name)
 
 
 async def _uninstall_served_kinds(
@@ -105,6 +138,12 @@ async def _uninstall_served_kinds(
 ) -> tuple[str, ...]:
     try:
         return await context.helm.uninstall(helm_request, slot=slot)
+    except ReleaseRecordDamaged:
+        # Helm can read none of the records. The objects are found by their labels.
+        discovery = context.kube.discovery
+        namespaced, cluster_scoped = await discovery.namespaced_resources(), await discovery.cluster_scoped_resources()
+        await _delete_labelled_objects(request, context, (*namespaced, *cluster_scoped))
+        return ()
     except KindNotServed:
         # Helm stops at a kind whose definition was deleted, and its objects with it. Remove it from the release record.
         client, name = context.impersonation.client_for(request.xapp), request.xapp.release_name

@@ -99,9 +99,14 @@ def test_a_record_without_its_archive_is_enough_to_resolve_the_chart(make: Make)
     assert cache.open(stored.info.digest, source=SOURCE) is None
 
 
-def test_lowered_limits_apply_to_stored_charts(make: Make) -> None:
-    digest = store(make()).info.digest
-    assert make(limits=replace(LIMITS, max_files=2)).get_info(digest, source=SOURCE) is None
+@pytest.mark.parametrize(
+    ("limit", "used"), [("packed_bytes", "size"), ("unpacked_bytes", "unpacked"), ("max_files", "files")]
+)
+def test_lowered_limits_apply_to_stored_charts(make: Make, limit: str, used: str) -> None:
+    info = store(make()).info
+    enough = getattr(info, used)
+    assert make(limits=replace(LIMITS, **{limit: enough})).get_info(info.digest, source=SOURCE) == info
+    assert make(limits=replace(LIMITS, **{limit: enough - 1})).get_info(info.digest, source=SOURCE) is None
 
 
 def test_the_least_recently_used_charts_are_evicted(make: Make) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.charts import chart_archive, tar_gz
+from tests.support.charts import chart_archive, chart_archive_of_size, tar_gz
 from tests.support.properties import must_occur, occurred
 from tests.unit.charts.tar_archives import CHART_YAML, chart_with, header, member, packed
 from xapp_operator.charts.archives.archive_reader import ArchiveLimits
@@ -148,8 +148,9 @@ def test_an_invalid_chart_is_refused(archive: bytes, expected_message: str) -> N
     assert re.search(r"\. [A-Z][^.]* .*\.$|lines of `key: value`\.$", message), f"no fix in: {message}"
 
 
-def test_an_archive_over_the_packed_bound_is_refused() -> None:
-    assert "more than 1,048,576 bytes" in refusal(b"\x1f\x8b" + b"\0" * MIB)
+def test_an_archive_of_the_packed_bound_passes_and_one_byte_more_is_refused() -> None:
+    assert inspected(chart_archive_of_size(MIB)).size == MIB
+    assert "more than 1,048,576 bytes" in refusal(chart_archive_of_size(MIB + 1))
 
 
 def test_five_thousand_files_pass_and_one_more_is_refused() -> None:

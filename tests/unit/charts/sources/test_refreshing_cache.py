@@ -112,6 +112,20 @@ async def test_revalidation_retries_at_once(values: RefreshingCache[str, int], s
     assert await values.get("a", source.load, Freshness(max_age=10, revalidate=True), namespace="apps") == 2
 
 
+async def test_a_failure_that_is_forgotten_is_retried_at_once(
+    values: RefreshingCache[str, int], source: Source
+) -> None:
+    source.error, source.seconds = SourceUnavailable("did not answer"), 60.0
+    with pytest.raises(SourceUnavailable):
+        await values.get("a", source.load, Freshness(max_age=10), namespace="apps")
+    source.error = None
+    values.forget_failures(lambda key: key == "b")
+    with pytest.raises(SourceUnavailable):
+        await values.get("a", source.load, Freshness(max_age=10), namespace="apps")
+    values.forget_failures(lambda key: key == "a")
+    assert await values.get("a", source.load, Freshness(max_age=10), namespace="apps") == 2
+
+
 async def test_a_cached_failure_is_dropped_when_the_source_recovers(
     values: RefreshingCache[str, int], source: Source, clock: Clock
 ) -> None:

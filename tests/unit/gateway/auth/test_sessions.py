@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from cryptography.fernet import Fernet
 from tests.support.eventually import eventually
 from tests.unit.gateway.auth.secret_server import FakeClock, make_key, secret_server
 from xapp_operator.config import Settings
-from xapp_operator.errors import ApiUnavailable, KubeError, SessionEnded, SessionProofRequired
+from xapp_operator.errors import ApiUnavailable, KubeError, SessionEnded, SessionProofRequired, Unauthenticated
 from xapp_operator.gateway.auth import session_secret, sessions
 from xapp_operator.gateway.auth.session_cookies import Session, seal
 from xapp_operator.gateway.auth.session_secret import STALE_STATE_SECONDS
@@ -132,6 +133,20 @@ async def test_made_up_cookies_cost_one_request_per_interval(tmp_path: Path) -> 
 
         assert all(isinstance(each, SessionEnded) for each in found)
         assert server.reads <= 3
+
+
+async def test_a_token_that_has_expired_begins_no_session(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (_, kube):
+        replica = Sessions(kube, Settings())
+        with pytest.raises(Unauthenticated, match="this token has expired"):
+            await replica.begin(jwt_until(int(time.time()) - 1), user="jane")
+        new = await replica.begin(jwt_until(int(time.time()) + 60), user="jane")
+        assert new.seconds <= 60
+
+
+def jwt_until(expiry: int) -> str:
+    claims = base64.urlsafe_b64encode(f'{{"exp": {expiry}}}'.encode()).decode().rstrip("=")
+    return f"e30.{claims}.c2lnbmF0dXJl"
 
 
 async def test_an_expired_session_and_a_garbled_cookie_are_ended(

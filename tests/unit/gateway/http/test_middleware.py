@@ -35,6 +35,8 @@ def test_loopback_names_are_served_without_authentication(http: httpx.Client, ho
     [
         "evil.example.com",
         "localhost.evil.com",
+        "evillocalhost",
+        "evil-localhost:31315",
         "127.0.0.1.nip.io",
         "10.0.0.1",
         "0.0.0.0",

@@ -138,6 +138,11 @@ def test_links_keep_every_other_parameter() -> None:
     }
 
 
+def test_links_keep_every_parameter_of_a_page() -> None:
+    query = "pretty=true&per_page=10&sort=name&order=desc&search=a"
+    assert set(links(f"page=2&{query}", total=35).values()) == {f"/api/xapps?{query}&page={page}" for page in (1, 3, 4)}
+
+
 def test_the_first_and_last_page_have_no_link_beyond_them() -> None:
     assert links("", total=5) == {"first": "/api/xapps?page=1", "last": "/api/xapps?page=1"}
     assert "next" not in links("page=4", total=35)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from xapp_operator.gateway.http.connections import HEAD_MAX_BYTES
 from xapp_operator.gateway.http.problems import PROBLEM_HEADERS, PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_PREFIX, problem_type
 
 API_DOCS = Path(__file__).parents[4] / "docs" / "api.md"
+PACKAGE = Path(errors.__file__).parent
 
 
 def error_classes(base: type[XAppError] = XAppError) -> Iterator[type[XAppError]]:
@@ -82,3 +84,51 @@ def test_what_never_becomes_a_request_gets_a_problem(gateway: GatewayServer, sen
 def assert_common_headers(answer: httpx.Response) -> None:
     assert answer.headers["content-type"] == PROBLEM_MEDIA_TYPE
     assert {name: answer.headers[name] for name in PROBLEM_HEADERS} == PROBLEM_HEADERS
+
+
+REQUEST_IN_TEXT = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) ?(/|…|\{)|/api/(?!v1/docs|v1`)\S")
+"""A request in words for people; the interactive documentation is a page."""
+
+DOCUMENTATION = {"description", "summary"}
+"""Keywords and keys of the OpenAPI document, which is for those who use the API."""
+
+
+def test_no_message_names_a_request() -> None:
+    """Messages stand on pages, in conditions and events, where nobody can send a request; `next` is for that."""
+    found = {
+        f"{path.relative_to(PACKAGE)}:{line}": text
+        for path in PACKAGE.rglob("*.py")
+        for line, text in sentences(ast.parse(path.read_text()))
+        if REQUEST_IN_TEXT.search(text)
+    }
+    assert found == {}
+
+
+def sentences(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the texts with a space in a module, without docstrings and the words of the OpenAPI document."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return
+    if isinstance(node, ast.keyword) and node.arg in DOCUMENTATION:
+        return
+    if isinstance(node, ast.Constant | ast.JoinedStr):
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        text = "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in parts)
+        if " " in text:
+            yield node.lineno, text
+        return
+    for child in ast.iter_child_nodes(node):
+        if isinstance(node, ast.Dict) and child in node.values:
+            key = node.keys[node.values.index(child)]
+            if isinstance(key, ast.Constant) and key.value in DOCUMENTATION:
+                continue
+        yield from sentences(child)
+
+
+def test_a_problem_names_the_requests_that_help(http: httpx.Client) -> None:
+    absent = http.get("/api/xapps/ns/absent").json()
+    assert absent["next"] == [
+        {"method": "GET", "path": "/api/xapps"},
+        {"method": "POST", "path": "/api/deployment/xapp"},
+    ]
+    assert "look for it in the list of all xApps, or deploy it" in absent["detail"]
+    assert "next" not in http.get("/api/nothing").json()

@@ -43,7 +43,13 @@ def test_anybody_sees_version_and_authentication_only(served: Served) -> None:
 
 
 def test_who_may_do_everything_sees_everything(served: Served) -> None:
-    gateway = served(auth="none", commit="abc123", unpaginated_lists=("history",), cluster_advertise_address="10.0.0.5")
+    gateway = served(
+        auth="none",
+        commit="abc123",
+        unpaginated_lists=("history",),
+        cluster_advertise_address="10.0.0.5",
+        fetch_timeout_seconds=7.0,
+    )
     contract = OpenApiContract.from_gateway(gateway)
     with gateway.client(event_hooks={"response": [contract.check_response]}) as http:
         about = http.get("/api/about").json()
@@ -54,7 +60,13 @@ def test_who_may_do_everything_sees_everything(served: Served) -> None:
         "commit": "abc123",
         "kubernetes": None,
         "address": "10.0.0.5",
-        "limits": {"chartBytes": 1024 * 1024, "valuesBytes": 1024 * 1024, "waitSeconds": 300.0, "perPage": 100},
+        "limits": {
+            "chartBytes": 1024 * 1024,
+            "valuesBytes": 1024 * 1024,
+            "waitSeconds": 300.0,
+            "fetchSeconds": 7.0,
+            "perPage": 100,
+        },
         "unpaginated": ["history"],
         "insecure": None,
     }

@@ -65,6 +65,19 @@ def test_every_path_that_can_be_a_page_is_the_dashboard(pages: httpx.Client, pat
     assert 'src="/assets/app-1a2b.js"' in answer.text
 
 
+@pytest.mark.parametrize("path", ["/repositories/ns/x/..%2f..", "/x/..%2f..%2fapi/xapps", "/xapps/a%5cb", "/xapps/%00"])
+def test_a_person_who_opens_a_refused_path_gets_the_dashboard(pages: httpx.Client, path: str) -> None:
+    answer = pages.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
+    assert (answer.status_code, 'src="/assets/app-1a2b.js"' in answer.text) == (200, True)
+    assert pages.get(path).status_code == 400
+    assert pages.post(path, headers={"Accept": "text/html"}).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/api%2f..", "/api/..%2f", "/assets/..%2fx", "/%2e%2e/x", "/xapps/" + "%41" * 4096])
+def test_a_refused_path_of_the_api_stays_refused_for_browsers(pages: httpx.Client, path: str) -> None:
+    assert pages.get(path, headers={"Accept": "text/html"}).status_code == 400
+
+
 def test_a_page_has_the_headers_that_keep_foreign_scripts_out(pages: httpx.Client) -> None:
     answer = pages.get("/xapps")
     nonce = re.findall(r'nonce="([A-Za-z0-9_-]{22})"', answer.text)

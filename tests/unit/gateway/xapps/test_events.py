@@ -6,7 +6,8 @@ import pytest
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.domain.pod_health import last_seen
-from xapp_operator.gateway.xapps.events import XAppObjectMatcher, event_json
+from xapp_operator.gateway.catalog.records import HookObject
+from xapp_operator.gateway.xapps.events import XAppObjectMatcher, event_json, newest_first
 from xapp_operator.monitor.live_objects import LiveObject, to_live_object
 from xapp_operator.monitor.object_labels import read_labels
 
@@ -33,6 +34,7 @@ ABOUT = XAppObjectMatcher(
     ],
     namespace="ran",
     name="acme-ran-hello",
+    hook=HookObject("Job", "preflight"),
 )
 
 
@@ -54,6 +56,8 @@ ABOUT = XAppObjectMatcher(
         ("Pod", "setup-3-x2x9z"),
         ("Job", "clean.up-29012345"),
         ("Pod", "clean.up-29012345-x2x9z"),
+        ("Job", "preflight"),
+        ("Pod", "preflight-x2x9z"),
     ],
 )
 def test_events_of_its_objects_match(kind: str, name: str) -> None:
@@ -112,3 +116,12 @@ def test_events_in_the_newer_api_are_counted_by_their_series() -> None:
     assert last_seen(event) == "2026-11-20T09:00:00.000001Z"
     assert event_json({})["count"] == 1
     assert event_json({})["lastSeen"] is None
+
+
+def test_the_newest_event_is_first_whatever_fraction_its_reporter_writes() -> None:
+    times = ["2026-11-20T09:00:14.748439Z", "2026-11-20T09:00:14.5Z", "2026-11-20T09:00:14Z", "2026-11-20T09:00:13.9Z"]
+    events: list[JsonObject] = [{"eventTime": time} for time in times]
+    # The API server takes the year 0, and an Event without any time.
+    events += [{"lastTimestamp": "0000-01-01T00:00:00Z"}, {}]
+    assert newest_first(reversed(events[:4])) == events[:4]
+    assert newest_first([*events[4:], *events[:4]]) == [*events[:4], *events[4:]]

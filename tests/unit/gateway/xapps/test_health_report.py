@@ -81,7 +81,7 @@ class LimitedCaller:
         return resource in self._rights and subresource is None
 
 
-def deployment(*, ready: bool) -> LiveObject:
+def deployment(*, ready: bool, replicaset: str = "hello-1a") -> LiveObject:
     body: JsonObject = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -92,7 +92,10 @@ def deployment(*, ready: bool) -> LiveObject:
             "replicas": 1,
             "updatedReplicas": 1,
             **({"readyReplicas": 1, "availableReplicas": 1} if ready else {"unavailableReplicas": 1}),
-            "conditions": [{"type": "Available", "status": "True" if ready else "False"}],
+            "conditions": [
+                {"type": "Available", "status": "True" if ready else "False"},
+                {"type": "Progressing", "status": "True", "message": f'ReplicaSet "{replicaset}" is progressing.'},
+            ],
         },
     }
     return to_live_object(body, kind="Deployment", owner=(NAMESPACE, NAME), labels=read_labels({}, ()))
@@ -189,6 +192,23 @@ async def test_the_root_cause_is_that_of_the_pods_in_the_same_answer(report: Rep
     assert found["status"] == "Degraded"
     assert "hello-1" in str(found["message"])
     assert "Helm install succeeded" not in str(found["message"])
+
+
+def of_replicaset(pod: JsonObject, template: str, **metadata: Json) -> JsonObject:
+    owner: JsonObject = {"kind": "ReplicaSet", "name": f"hello-{template}", "controller": True}
+    labels: JsonObject = {"app": "hello", "pod-template-hash": template}
+    return {**pod, "metadata": {"labels": labels, "ownerReferences": [owner], **metadata}}
+
+
+async def test_the_root_cause_is_that_of_the_newest_replicaset_during_a_rollout(report: Report) -> None:
+    waiting: JsonObject = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node"}
+    pending: JsonObject = {"status": {"phase": "Pending", "conditions": [waiting]}}
+    # The old pod is the younger one: it was evicted and made again during the rollout.
+    old = of_replicaset(CRASHING, "1a", name="hello-1a-x", creationTimestamp="2026-11-20T09:00:00Z")
+    new = of_replicaset(pending, "2b", name="hello-2b-x", creationTimestamp="2026-11-20T08:00:00Z")
+    now = Objects(deployment(ready=False, replicaset="hello-2b"))
+    found = await report(now, recorded="Degraded", rights=(PODS, SECRETS), pods=(old, new))
+    assert found["message"] == "pod hello-2b-x: Unschedulable: no node"
 
 
 async def test_the_status_is_unknown_when_the_objects_that_could_explain_it_may_not_be_read(report: Report) -> None:

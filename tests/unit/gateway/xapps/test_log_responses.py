@@ -15,6 +15,7 @@ from xapp_operator.errors import AccessDenied, GatewayNotFound
 from xapp_operator.gateway.http import streaming
 from xapp_operator.gateway.xapps import log_responses
 from xapp_operator.gateway.xapps.log_responses import (
+    LOG_TEXT_MAX_BYTES,
     EventLogResponse,
     LogPosition,
     LogResponse,
@@ -27,6 +28,8 @@ from xapp_operator.kube.request_encoding import PodLogOptions
 __all__ = ["connect"]
 
 SECONDS = 60.0
+HELD_BYTES_MAX = 16 * 1024 * 1024
+"""What the buffers of two sockets may hold."""
 LINE = b"2026-11-20T08:00:00.1Z one\n"
 Write = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
 
@@ -143,6 +146,74 @@ async def test_a_read_error_of_the_kubelet_is_not_the_end_of_the_log(connect: Co
         await reader.take(answer)
     assert reader.ended
     assert reader.body.endswith(b"data: failed to create fsnotify watcher: too many open files\n\n")
+
+
+async def test_a_text_of_the_greatest_size_is_complete_and_a_larger_one_says_that_it_is_cut(connect: Connect) -> None:
+    sizes = iter((LOG_TEXT_MAX_BYTES, LOG_TEXT_MAX_BYTES + 1))
+
+    async def write(_request: web.Request, response: web.StreamResponse) -> None:
+        await response.write(b"x" * next(sizes))
+
+    client, whole, cut = await serve(connect, write), Client(), Client()
+    for reader in (whole, cut):
+        async with AsyncExitStack() as stack:
+            stream = await log(client, stack, follow=False)
+            await reader.take(TextLogResponse(stream, stack.pop_all(), headers={}, recheck=always_allowed))
+    assert len(whole.body) == LOG_TEXT_MAX_BYTES
+    text, mark = cut.body[:LOG_TEXT_MAX_BYTES], cut.body[LOG_TEXT_MAX_BYTES:]
+    assert text == whole.body
+    assert mark.startswith(b"\n--- This answer is cut at 10 MiB: ")
+
+
+async def test_a_followed_log_ends_at_its_limit_and_says_how_to_go_on(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit_bytes = 2 * 1024 * 1024
+    monkeypatch.setattr(log_responses, "LOG_EVENTS_MAX_BYTES", limit_bytes)
+    line = b"2026-11-20T08:00:00.1Z " + b"x" * 1_000 + b"\n"
+
+    async def write(_request: web.Request, response: web.StreamResponse) -> None:
+        while True:
+            await response.write(line)
+
+    reader = Client()
+    async with events(await serve(connect, write)) as answer:
+        await reader.take(answer)
+    assert reader.ended
+    assert limit_bytes <= len(reader.body) < 2 * limit_bytes
+    *_, last, limit, end = reader.body.split(b"\n\n")
+    last_id = last.splitlines()[0].removeprefix(b"id: ").decode()
+    assert limit.decode() == (
+        f"id: {last_id}\nevent: limit\ndata: 2 MiB of this log are sent, and one answer has no more: "
+        f"ask again with Last-Event-ID {last_id}, or with since=2026-11-20T08:00:00Z"
+    )
+    assert end == b""
+
+
+async def test_a_client_that_does_not_read_holds_the_kubelet_back(connect: Connect) -> None:
+    written = 0
+    is_held_back = asyncio.Event()
+
+    async def write(_request: web.Request, response: web.StreamResponse) -> None:
+        nonlocal written
+        while written < HELD_BYTES_MAX:
+            waiting = asyncio.ensure_future(response.write(LINE * 1_000))
+            await asyncio.wait({waiting}, timeout=1)
+            if not waiting.done():
+                break
+            written += 1_000 * len(LINE)
+        is_held_back.set()
+
+    async def never(_message: Message) -> None:
+        await asyncio.Event().wait()
+
+    reader = Client()
+    async with events(await serve(connect, write)) as answer:
+        taking = asyncio.create_task(answer({"type": "http"}, reader.receive, never))
+        await asyncio.wait_for(is_held_back.wait(), SECONDS)
+        reader.leaves.set()
+        await taking
+    assert written < HELD_BYTES_MAX
 
 
 async def test_reading_ends_when_the_client_disconnects(connect: Connect) -> None:

@@ -6,7 +6,9 @@ from aiohttp import web
 
 from tests.unit.kube.conftest import Connect, Handler, connect
 from xapp_operator.api.json import JsonObject
-from xapp_operator.gateway.xapps.pods import JOB_LABEL, container_names, pod_name, read_pods
+from xapp_operator.gateway.catalog.records import HookObject
+from xapp_operator.gateway.xapps.pods import container_names, pod_name, read_pods
+from xapp_operator.monitor.hook_pods import JOB_LABEL
 from xapp_operator.monitor.live_objects import LiveObject, to_live_object
 from xapp_operator.monitor.object_labels import read_labels
 
@@ -90,6 +92,24 @@ async def test_a_pod_is_selected_by_its_name(connect: Connect) -> None:
     objects = (live("Deployment", "web", app="web"), live("Pod", "bare"))
     await read_pods(client, objects, namespace="ran", name="web-1")
     assert requests == ["/api/v1/namespaces/ran/pods app=web metadata.name=web-1"]
+
+
+async def test_pods_of_a_hook_are_among_them(connect: Connect) -> None:
+    pods = {f"{JOB_LABEL}=preflight": [pod("preflight-x2x9z")], "check": [pod("check")]}
+    requests: list[str] = []
+    client = await connect(answering(pods, requests))
+
+    async def found(kind: str, hook: str, only: str | None = None) -> list[str]:
+        each = await read_pods(client, (), namespace="ran", name=only, hook=HookObject(kind, hook))
+        return [pod_name(pod) for pod in each]
+
+    assert await found("Job", "preflight") == ["preflight-x2x9z"]
+    assert await found("Pod", "check") == ["check"]
+    assert await found("Pod", "check", only="other") == []
+    assert await found("ConfigMap", "check") == []
+    requests.clear()
+    assert await found("Job", "x,app=web") == []
+    assert requests == []
 
 
 async def test_pods_are_read_with_the_right_to_list_them_alone(connect: Connect) -> None:

@@ -1,4 +1,4 @@
-"""Adopt and Unlock: they change the newest release record, and helm does not run.
+"""Adopt, Unlock and MarkSuperseded: they change release records, and helm does not run.
 
 Adopt: a user installed the release from the desired chart and values, so the XApp only becomes its owner. This labels
 the release record, and RepairLabels labels the objects; nothing else changes. Changes in StatusDraft: an attempt as
@@ -7,52 +7,69 @@ after an install, so that unhealthy objects are reported and never rolled back.
 Unlock: the newest revision is pending, and no helm process works on it any more. Helm reads the status in the payload
 of the release Secret and finds the Secret by its label, so both change together. Changes in StatusDraft: `unlocked`,
 which Released reports.
+
+MarkSuperseded: a restored backup, or a person, left more than one revision deployed. Helm uses the newest of them, but
+never marks the others, and its history shows them for ever.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
+import contextlib
 from dataclasses import replace
 
 from xapp_operator.api.json import obj
-from xapp_operator.domain.actions import Adopt, Unlock
+from xapp_operator.domain.actions import Adopt, MarkSuperseded, Unlock
 from xapp_operator.domain.plan_input import INSTALL, AttemptOutcome
-from xapp_operator.helm.release_storage import release_secret_name, unlock_release
+from xapp_operator.errors import NotFound
+from xapp_operator.helm.release_storage import release_secret_name, supersede_release, unlock_release
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status_draft import start_attempt
-from xapp_operator.reconcile.verbs.deploy import release_labels
+from xapp_operator.reconcile.verbs.deploy import new_attempt_label, release_labels
 
 
-async def adopt(action: Adopt, request: ReconcileRequest, context: ReconcilerContext) -> None:
-    """Label the release record as the XApp's.
+async def change_records(
+    action: Adopt | Unlock | MarkSuperseded, request: ReconcileRequest, context: ReconcilerContext
+) -> None:
+    """Execute `action`.
 
     Raises:
-        Conflict: when the record changed meanwhile; the next reconcile observes it again.
+        Conflict: when a record changed meanwhile; the next reconcile observes it again.
+        ReleaseRecordDamaged: when the record to unlock cannot be decoded.
     """
+    match action:
+        case Adopt():
+            await _adopt(action, request, context)
+        case Unlock():
+            await _unlock(action, request, context)
+        case MarkSuperseded():
+            await _mark_superseded(action, request, context)
+    await context.release_watch.refresh(request.namespace, request.xapp.release_name)
+
+
+async def _adopt(action: Adopt, request: ReconcileRequest, context: ReconcilerContext) -> None:
     xapp, name = request.xapp.metadata, request.xapp.release_name
     client = context.impersonation.client_for(request.xapp)
     secret = await client.get(SECRETS, release_secret_name(name, action.revision), namespace=request.namespace)
     metadata = {key: value for key, value in obj(secret, "metadata").items() if key != "managedFields"}
-    metadata["labels"] = {**obj(metadata, "labels"), **release_labels(xapp.name, action.digests)}
+    metadata["labels"] = {
+        **obj(metadata, "labels"),
+        **release_labels(xapp.name, action.digests, attempt=new_attempt_label()),
+    }
     await client.replace(SECRETS, {**secret, "metadata": metadata}, namespace=request.namespace)
-    attempt = start_attempt(None, action=INSTALL, digests=action.digests, generation=xapp.generation, now=time.time())
+    attempt = start_attempt(
+        None, action=INSTALL, digests=action.digests, generation=xapp.generation, now=context.clock.now()
+    )
     request.draft = replace(request.draft, attempt=replace(attempt, outcome=AttemptOutcome.RELEASED))
     context.events.record(
         request.raw,
         reason="Adopted",
         message=f"revision {action.revision} of {name}, made by a person from this chart and these values, is adopted",
     )
-    await context.release_watch.refresh(request.namespace, name)
 
 
-async def unlock(action: Unlock, request: ReconcileRequest, context: ReconcilerContext) -> None:
-    """Mark the pending revision as failed.
-
-    Raises:
-        Conflict: when the Secret changed meanwhile; the next reconcile observes it again.
-    """
+async def _unlock(action: Unlock, request: ReconcileRequest, context: ReconcilerContext) -> None:
     client, release = context.impersonation.client_for(request.xapp), request.xapp.release_name
     secret = await client.get(SECRETS, release_secret_name(release, action.revision), namespace=request.namespace)
     await client.replace(SECRETS, await asyncio.to_thread(unlock_release, secret), namespace=request.namespace)
@@ -62,4 +79,12 @@ async def unlock(action: Unlock, request: ReconcileRequest, context: ReconcilerC
         reason="Unlocked",
         message=f"a helm process that no longer runs left revision {action.revision} pending; it is marked as failed",
     )
-    await context.release_watch.refresh(request.namespace, release)
+
+
+async def _mark_superseded(action: MarkSuperseded, request: ReconcileRequest, context: ReconcilerContext) -> None:
+    client, release = context.impersonation.client_for(request.xapp), request.xapp.release_name
+    for revision in action.revisions:
+        with contextlib.suppress(NotFound):
+            secret = await client.get(SECRETS, release_secret_name(release, revision), namespace=request.namespace)
+            superseded = await asyncio.to_thread(supersede_release, secret)
+            await client.replace(SECRETS, superseded, namespace=request.namespace)

@@ -1,0 +1,252 @@
+"""Drift: how objects of a release differ from its manifest, and which differences do not count. Pure.
+
+An object is compared with what the API server would make of it if its manifest were applied again. So defaults and
+normalisation are on both sides, and only fields that the manifest sets can differ. Paths are JSON pointers (RFC 6901);
+values are in no result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import orjson
+
+from xapp_operator.api.json import Json, JsonObject, items, obj, text
+from xapp_operator.api.names import ANNOTATION_IGNORE_DRIFT
+from xapp_operator.common.text import escape_input, shorten
+from xapp_operator.domain.managed_fields import OWN_KEYS, managers_of
+
+OBJECTS_NAMED_MAX: Final = 10
+PATHS_NAMED_MAX: Final = 5
+MANAGERS_NAMED_MAX: Final = 3
+DIFFERENCES_MAX: Final = 20
+"""Differences that are looked for in one object."""
+POINTERS_MAX: Final = 100
+ANNOTATION_MAX: Final = 10_000
+IGNORE_ALL: Final = "all"
+
+Path: TypeAlias = tuple[str, ...]
+REPLICAS: Final[Path] = ("spec", "replicas")
+
+_POINTER: Final = re.compile(r"(?:/(?:[^~/]|~[01])*)+")
+_COMPARED_METADATA: Final = ("labels", "annotations", "finalizers", "ownerReferences")
+_OWN_LABELS: Final[tuple[Path, ...]] = tuple(
+    ("metadata", part, key) for part in ("labels", "annotations") for key in sorted(OWN_KEYS)
+)
+_KINDS_WITH_CA_BUNDLE: Final = frozenset(
+    {
+        "APIService",
+        "CustomResourceDefinition",
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A field that differs: its path in the manifest, and in the live object, where list items may be elsewhere."""
+
+    path: Path
+    live_path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class DriftedObject:
+    """An object that differs from the manifest, or is missing.
+
+    `kept` are paths whose live values stay when it is corrected. With a `refusal` it is not corrected: the reason.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    group: str = ""
+    paths: tuple[str, ...] = ()
+    missing: bool = False
+    managers: tuple[str, ...] = ()
+    kept: tuple[Path, ...] = ()
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredDrift:
+    """What the annotation ignore-drift of an object says; `error` is what is wrong with it."""
+
+    all: bool = False
+    paths: tuple[Path, ...] = ()
+    error: str = ""
+
+
+def parse_ignored(*annotated: JsonObject) -> IgnoredDrift:
+    """Return what the annotations of the objects say together: those of the live object, and of the manifest."""
+    paths: list[Path] = []
+    for one in annotated:
+        value = text(obj(obj(one, "metadata"), "annotations"), ANNOTATION_IGNORE_DRIFT).strip()
+        if value == IGNORE_ALL:
+            return IgnoredDrift(all=True)
+        pointers = [each.strip() for each in value.split(",")] if value else []
+        if len(value) > ANNOTATION_MAX or len(pointers) > POINTERS_MAX:
+            return IgnoredDrift(error=f"has more than {POINTERS_MAX} pointers or {ANNOTATION_MAX:,} characters")
+        for pointer in pointers:
+            if not _POINTER.fullmatch(pointer):
+                return IgnoredDrift(
+                    error=f'has "{escape_input(pointer)}", which is neither "{IGNORE_ALL}" nor a JSON pointer such as '
+                    "/spec/replicas; separate pointers by commas"
+                )
+            paths.append(_parse_pointer(pointer))
+    return IgnoredDrift(paths=tuple(dict.fromkeys(paths)))
+
+
+def _parse_pointer(pointer: str) -> Path:
+    return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
+
+
+def format_pointer(path: Path) -> str:
+    return "".join(f"/{token.replace('~', '~0').replace('/', '~1')}" for token in path)
+
+
+def find_differences(live: JsonObject, desired: JsonObject, *, ignored: Iterable[Path] = ()) -> list[Difference]:
+    """Return up to DIFFERENCES_MAX differences of two states of one object, as the API server returns them."""
+    skipped = (*_OWN_LABELS, *_controlled_paths(desired), *ignored)
+    found: list[Difference] = []
+    for difference in _compare(_compared_part(live), _compared_part(desired), (), ()):
+        path = difference.path
+        if any(path[: len(each)] == each for each in skipped):
+            continue
+        found.append(difference)
+        if len(found) >= DIFFERENCES_MAX:
+            break
+    return found
+
+
+def _compared_part(body: JsonObject) -> JsonObject:
+    metadata = obj(body, "metadata")
+    part: JsonObject = {key: value for key, value in body.items() if key != "status"}
+    part["metadata"] = {key: metadata[key] for key in _COMPARED_METADATA if metadata.get(key)}
+    return part
+
+
+def _compare(live: Json, desired: Json, path: Path, live_path: Path) -> Iterator[Difference]:
+    if live == desired:
+        return
+    if isinstance(live, dict) and isinstance(desired, dict):
+        for key in sorted(live.keys() | desired.keys()):
+            yield from _compare(live.get(key), desired.get(key), (*path, key), (*live_path, key))
+    elif isinstance(live, list) and isinstance(desired, list) and _are_objects(live) and _are_objects(desired):
+        for at, wanted_at in _pair_items(live, desired):
+            item = live[at] if at is not None else None
+            wanted = desired[wanted_at] if wanted_at is not None else None
+            index = str(wanted_at if wanted_at is not None else at)
+            yield from _compare(item, wanted, (*path, index), (*live_path, str(at) if at is not None else index))
+    else:
+        yield Difference(path, live_path)
+
+
+def _are_objects(values: list[Json]) -> bool:
+    return all(isinstance(each, dict) for each in values)
+
+
+def _pair_items(live: list[Json], desired: list[Json]) -> Iterator[tuple[int | None, int | None]]:
+    """Yield the indexes of items that are not equal, paired by their names, the rest in order; order does not count."""
+    left, right = _unequal(live, desired), _unequal(desired, live)
+    by_name: dict[Json, int] = {_name(live[index]): index for index in left if _name(live[index])}
+    named = {index: by_name.get(_name(desired[index])) for index in right if _name(desired[index])}
+    taken = {at for at in named.values() if at is not None}
+    rest = [index for index in left if index not in taken and not _name(live[index])]
+    for index in right:
+        paired = named[index] if index in named else (rest.pop(0) if rest else None)
+        yield paired, index
+    yield from ((index, None) for index in left if index not in taken and (_name(live[index]) or index in rest))
+
+
+def _unequal(values: list[Json], others: list[Json]) -> list[int]:
+    packed = {orjson.dumps(each, option=orjson.OPT_SORT_KEYS) for each in others}
+    return [index for index, each in enumerate(values) if orjson.dumps(each, option=orjson.OPT_SORT_KEYS) not in packed]
+
+
+def _name(item: Json) -> str:
+    return text(item, "name")
+
+
+def with_live_values(applied: JsonObject, live: JsonObject, kept: Iterable[Path]) -> JsonObject:
+    """Return `applied` with the live values at the paths in `kept`, and without those that the live object lacks.
+
+    To leave a field out would remove it, if only Helm manages it.
+    """
+    body: JsonObject = orjson.loads(orjson.dumps(applied))
+    for path in (*kept, *_OWN_LABELS, *_controlled_paths(body)):
+        _keep_live(body, live, path)
+    return body
+
+
+def _controlled_paths(body: JsonObject) -> tuple[Path, ...]:
+    """Return what controllers of Kubernetes and of certificates fill in, whatever the chart says."""
+    if text(body, "kind") == "ClusterRole" and "aggregationRule" in body:
+        return (("rules",),)
+    if text(body, "kind") not in _KINDS_WITH_CA_BUNDLE:
+        return ()
+    indexes = range(len(items(body, "webhooks")))
+    return (
+        ("spec", "caBundle"),
+        ("spec", "conversion", "webhook", "clientConfig", "caBundle"),
+        *(("webhooks", str(index), "clientConfig", "caBundle") for index in indexes),
+    )
+
+
+def _keep_live(target: Json, live: Json, path: Path) -> None:
+    for token in path[:-1]:
+        target, live = _child(target, live, token)
+        if target is None:
+            return
+    last = path[-1]
+    _, value = _child(target, live, last)
+    if isinstance(target, dict) and last in target:
+        if value is None:
+            del target[last]
+        else:
+            target[last] = value
+    elif isinstance(target, list) and last.isdecimal() and int(last) < len(target) and value is not None:
+        target[int(last)] = value
+
+
+def _child(target: Json, live: Json, token: str) -> tuple[Json, Json]:
+    if isinstance(target, dict):
+        return target.get(token), live.get(token) if isinstance(live, dict) else None
+    if isinstance(target, list) and token.isdecimal() and int(token) < len(target):
+        index = int(token)
+        others = live if isinstance(live, list) else []
+        name = _name(target[index])
+        same = next((each for each in others if name and _name(each) == name), None)
+        if not name and index < len(others):
+            same = others[index]
+        return target[index], same
+    return None, None
+
+
+def find_managers(live: JsonObject, differences: Iterable[Difference]) -> tuple[str, ...]:
+    """Return the names of up to MANAGERS_NAMED_MAX managers that changed the differing fields."""
+    found = dict.fromkeys(name for each in differences for name in managers_of(live, each.live_path))
+    return tuple(found)[:MANAGERS_NAMED_MAX]
+
+
+def describe_drift(objects: tuple[DriftedObject, ...]) -> str:
+    """Return which objects differ, at most OBJECTS_NAMED_MAX of them with their paths, as a phrase."""
+    named = "; ".join(map(_describe, objects[:OBJECTS_NAMED_MAX]))
+    more = len(objects) - OBJECTS_NAMED_MAX
+    return f"{named}; and {more} more" if more > 0 else named
+
+
+def _describe(one: DriftedObject) -> str:
+    name = f"{one.kind} {one.name}"
+    if one.missing:
+        return f"{name} is missing" + (f" ({one.refusal})" if one.refusal else "")
+    paths = ", ".join(shorten(escape_input(path), 120) for path in one.paths[:PATHS_NAMED_MAX])
+    more = len(one.paths) - PATHS_NAMED_MAX
+    where = f"{paths} and {more} more" if more > 0 else paths
+    by = f", changed by {', '.join(map(escape_input, one.managers))}" if one.managers else ""
+    why = f"; not corrected: {one.refusal}" if one.refusal else ""
+    return f"{name} ({where}{by}{why})"

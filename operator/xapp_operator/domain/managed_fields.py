@@ -1,0 +1,163 @@
+"""Reads which fields of an object Helm manages, from `metadata.managedFields`. Pure.
+
+Helm applies a manifest server-side and takes every field over. When somebody else changes or removes one of these
+fields, the API server takes it out of Helm's entry. So as long as Helm's entry has every field of the manifest, the
+object is as the manifest says. No values are compared, so defaults, quantities and other managers' fields cannot be
+mistaken for a change. Releases that Helm 3 made have entries with the operation Update; the same holds for them.
+
+The format is that of sigs.k8s.io/structured-merge-diff (fieldpath/serialize.go): `f:` a field, `k:` an item of a list
+by its keys, `v:` an item of a set, `.` the node itself; an empty object is a value that is managed as a whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Final, cast
+
+import orjson
+
+from xapp_operator.api.json import Json, JsonObject, items, obj, text
+from xapp_operator.api.names import FIELD_MANAGER, LABEL_COMPONENT, REGISTRATION_LABELS
+
+HELM_MANAGER: Final = "helm"
+"""The field manager of the helm command line, since version 3.2."""
+
+COMPARISONS_MAX: Final = 200_000
+"""List items compared with keys for one object; beyond it the answer is "not managed"."""
+FIELDS_BYTES_MAX: Final = 256 * 1024
+"""Of larger fields only a digest is kept, so that they cost little time and memory."""
+
+OWN_KEYS: Final = frozenset({*REGISTRATION_LABELS, LABEL_COMPONENT})
+"""Labels, and annotations of the same keys, that this operator writes on every object of a release."""
+
+_DIGEST_MARK: Final = b"#"  # zlib begins with another byte
+_STATUS: Final = "status"
+_IDENTITY_FIELDS: Final = frozenset({"apiVersion", "kind", _STATUS})
+_METADATA_FIELDS: Final = frozenset({"labels", "annotations", "finalizers", "ownerReferences"})
+"""The only parts of `metadata` that can be managed."""
+
+
+def pack_helm_fields(metadata: JsonObject) -> bytes:
+    """Return the fields that Helm manages in a compact form, equal for equal fields; empty if it manages none."""
+    entries = [obj(each, "fieldsV1") for each in _entries(metadata) if text(each, "manager") == HELM_MANAGER]
+    if not entries:
+        return b""
+    fields = orjson.dumps(entries, option=orjson.OPT_SORT_KEYS)
+    if len(fields) > FIELDS_BYTES_MAX:
+        return _DIGEST_MARK + hashlib.blake2b(fields).digest()
+    return zlib.compress(fields, level=1)
+
+
+def unpack_helm_fields(packed: bytes) -> JsonObject:
+    """Return the tree of the fields that `pack_helm_fields` has packed; empty where only a digest is kept."""
+    merged: JsonObject = {}
+    if packed and not packed.startswith(_DIGEST_MARK):
+        for entry in orjson.loads(zlib.decompress(packed)):
+            _merge(merged, entry)
+    return merged
+
+
+def has_other_managers(metadata: JsonObject) -> bool:
+    """Return whether anybody but Helm and this operator manages a field outside of the status."""
+    own = (HELM_MANAGER, FIELD_MANAGER)
+    return any(text(each, "manager") not in own for each in _entries(metadata))
+
+
+def manages_all(fields: JsonObject, applied: JsonObject) -> bool:
+    """Return whether `fields` has every field of `applied`, an object as Helm applied it.
+
+    False may also mean that it cannot be told, as for `stringData` of a Secret, which the API server turns into `data`.
+    """
+    if applied.get("stringData"):
+        return False
+    walk = _Walk()
+    metadata = {key: _without_own(value) for key, value in obj(applied, "metadata").items() if key in _METADATA_FIELDS}
+    rest = {key: value for key, value in applied.items() if key not in _IDENTITY_FIELDS and key != "metadata"}
+    whole: JsonObject = {**rest, "metadata": metadata} if metadata else rest
+    return not whole or (bool(fields) and walk.covers(fields, whole))
+
+
+def managers_of(live: JsonObject, path: tuple[str, ...]) -> Iterator[str]:
+    """Yield the managers other than Helm of the field at `path` of the live object."""
+    for entry in _entries(obj(live, "metadata")):
+        if text(entry, "manager") != HELM_MANAGER and _Walk().has_path(obj(entry, "fieldsV1"), live, path):
+            yield text(entry, "manager")
+
+
+def _entries(metadata: JsonObject) -> Iterator[JsonObject]:
+    return (each for each in items(metadata, "managedFields") if text(each, "subresource") != _STATUS)
+
+
+def _without_own(value: Json) -> Json:
+    """Return labels or annotations without those that this operator takes over from Helm."""
+    return {key: each for key, each in value.items() if key not in OWN_KEYS} if isinstance(value, dict) else value
+
+
+def _merge(target: JsonObject, source: JsonObject) -> None:
+    stack = [(target, source)]
+    while stack:
+        into, each = stack.pop()
+        for key, value in each.items():
+            known = into.get(key)
+            if isinstance(known, dict) and isinstance(value, dict):
+                stack.append((known, value))
+            else:
+                into[key] = value
+
+
+class _Walk:
+    """Walks through a tree of fields along an object, with a bound on the work."""
+
+    def __init__(self) -> None:
+        self._comparisons = 0
+
+    def covers(self, node: JsonObject, value: Json) -> bool:
+        if not node:
+            return True  # managed as a whole
+        if isinstance(value, dict) and value:
+            return all(self._child_covers(node.get(f"f:{key}"), member) for key, member in value.items())
+        if isinstance(value, list):
+            return all(self._has_item(node, item) for item in value)
+        return not value or "." in node
+
+    def has_path(self, node: JsonObject, value: Json, path: Iterable[str]) -> bool:
+        """Return whether `node` has the field at `path` of `value`."""
+        for token in path:
+            if not node:
+                return True
+            if isinstance(value, list):
+                value = value[int(token)] if token.isdecimal() and int(token) < len(value) else None
+                child = next(self._nodes_of(node, value), None)
+            else:
+                child = cast("JsonObject | None", node.get(f"f:{token}"))
+                value = value.get(token) if isinstance(value, dict) else None
+            if child is None:
+                return False
+            node = child
+        return True
+
+    def _child_covers(self, child: Json, value: Json) -> bool:
+        return isinstance(child, dict) and self.covers(child, value)
+
+    def _has_item(self, node: JsonObject, item: Json) -> bool:
+        return any(self.covers(child, item) for child in self._nodes_of(node, item))
+
+    def _nodes_of(self, node: JsonObject, item: Json) -> Iterator[JsonObject]:
+        """Yield the nodes whose keys an item of a list has; keys that the item lacks were defaulted."""
+        if not isinstance(item, dict):
+            child = node.get(f"v:{orjson.dumps(item).decode()}")
+            if isinstance(child, dict):
+                yield child
+            return
+        for name, child in node.items():
+            self._comparisons += 1
+            if self._comparisons > COMPARISONS_MAX:
+                return
+            if name.startswith("k:") and isinstance(child, dict) and _has_keys(item, orjson.loads(name[2:])):
+                yield child
+
+
+def _has_keys(item: JsonObject, keys: JsonObject) -> bool:
+    return bool(keys.keys() & item.keys()) and all(item.get(key, value) == value for key, value in keys.items())

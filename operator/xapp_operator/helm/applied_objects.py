@@ -1,0 +1,77 @@
+"""The objects of a stored manifest as Helm applied them: with the label and the annotations that Helm adds. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, items, obj
+from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE
+from xapp_operator.config import MIB
+from xapp_operator.domain.yaml_values import load_values
+from xapp_operator.errors import ValuesInvalid
+from xapp_operator.helm.manifest import (
+    LIST_ITEMS_MAX,
+    ObjectRef,
+    is_list,
+    manifest_objects,
+    object_reference,
+    split_documents,
+)
+
+DOCUMENT_BYTES_MAX: Final = 4 * MIB
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedObject:
+    """One object of a manifest; `body` is None if it has more values than are read, or unusual ones."""
+
+    reference: ObjectRef
+    body: JsonObject | None = field(repr=False)
+
+
+def applied_objects(manifest: str, *, release: str, namespace: str) -> dict[ObjectRef, AppliedObject]:
+    """Return the objects of a manifest by their references; the last one counts, as helm applies them in order.
+
+    Raises:
+        HelmError: when a document cannot be read.
+    """
+    found: dict[ObjectRef, AppliedObject] = {}
+    for document in split_documents(manifest):
+        try:
+            root = load_values(document, source="manifest", max_bytes=DOCUMENT_BYTES_MAX, repeated_keys=True)
+        except ValuesInvalid:
+            for one in manifest_objects(document):
+                reference = object_reference(one)
+                if reference is not None:
+                    found[reference] = AppliedObject(reference, None)
+            continue
+        for body in _flatten(root):
+            reference = object_reference(body)
+            if reference is not None:
+                _add_helm_metadata(body, release=release, namespace=namespace)
+                found[reference] = AppliedObject(reference, body)
+    return found
+
+
+def _flatten(root: JsonObject) -> Iterator[JsonObject]:
+    remaining, stack = LIST_ITEMS_MAX, [root]
+    while stack and remaining > 0:
+        one = stack.pop()
+        remaining -= 1
+        if is_list(one):
+            stack.extend(reversed(items(one, "items")))
+        else:
+            yield one
+
+
+def _add_helm_metadata(body: JsonObject, *, release: str, namespace: str) -> None:
+    metadata = obj(body, "metadata")
+    metadata["labels"] = {**obj(metadata, "labels"), MANAGED_BY: "Helm"}
+    metadata["annotations"] = {
+        **obj(metadata, "annotations"),
+        HELM_RELEASE_NAME: release,
+        HELM_RELEASE_NAMESPACE: namespace,
+    }

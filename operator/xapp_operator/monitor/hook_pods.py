@@ -1,0 +1,29 @@
+"""Finds the pod of a hook of a chart."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import HELM_HOOK
+from xapp_operator.kube.reader import KubeReader, first_page
+from xapp_operator.kube.resources import PODS
+
+JOB_LABEL: Final = "batch.kubernetes.io/job-name"
+JOB_PODS_MAX: Final = 50
+
+
+async def find_hook_pod(kube: KubeReader, *, kind: str, name: str, namespace: str) -> JsonObject | None:
+    """Return the pod of a hook, or the newest pod if the hook is a Job; None if it has none, or is of another kind.
+
+    Raises:
+        KubeError: when the pods cannot be listed.
+    """
+    if kind == "Job":
+        pods = await first_page(kube, PODS, namespace, limit=JOB_PODS_MAX, label_selector=f"{JOB_LABEL}={name}")
+        return max(pods, key=lambda pod: text(obj(pod, "metadata"), "creationTimestamp"), default=None)
+    if kind != "Pod":
+        return None
+    # Another pod may have that name by now.
+    pods = await first_page(kube, PODS, namespace, limit=JOB_PODS_MAX, field_selector=f"metadata.name={name}")
+    return next((pod for pod in pods if HELM_HOOK in obj(obj(pod, "metadata"), "annotations")), None)

@@ -1,0 +1,211 @@
+"""Compares objects of a release with its stored manifest, with the identity of the XApp. It only reads.
+
+An object is read, and a server-side apply of its manifest is asked for as a dry run, as Helm's field manager. What
+would change is drift, apart from what `domain.drift` leaves out, and from replicas that something scales.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.models import XApp
+from xapp_operator.api.names import ANNOTATION_IGNORE_DRIFT, HELM_RELEASE_NAME
+from xapp_operator.domain.drift import (
+    REPLICAS,
+    DriftedObject,
+    IgnoredDrift,
+    Path,
+    find_differences,
+    find_managers,
+    format_pointer,
+    parse_ignored,
+    with_live_values,
+)
+from xapp_operator.domain.managed_fields import (
+    HELM_MANAGER,
+    manages_all,
+    pack_helm_fields,
+    unpack_helm_fields,
+)
+from xapp_operator.errors import AccessDenied, Conflict, Invalid, KubeError, NotFound
+from xapp_operator.helm.applied_objects import AppliedObject
+from xapp_operator.kube.reader import KubeReader
+from xapp_operator.kube.resources import HPAS, Resource
+from xapp_operator.monitor.xapp_monitor import ReleaseObject
+from xapp_operator.telemetry.logs import get_logger
+
+MAX_SCALERS: Final = 2000
+KEDA_API_VERSION: Final = "keda.sh/v1alpha1"
+KEDA_KIND: Final = "ScaledObject"
+REFUSED: Final = "the API server refuses the change"  # its message may contain values
+NOT_COMPARED: Final = "the API server refuses a dry run of its manifest"
+
+MAX_TRIES: Final = 3
+
+T = TypeVar("T")
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a comparison found; `unknown` is why it failed, with `denied` for want of a right.
+
+    `managed` means that Helm manages every field that it would manage after an apply: these, packed.
+    """
+
+    drift: DriftedObject | None = None
+    unknown: str = ""
+    denied: bool = False
+    managed: bytes = b""
+
+
+class ObjectComparer:
+    """Compares objects of one release."""
+
+    def __init__(self, xapp: XApp, kube: KubeReader, client: KubeReader) -> None:
+        self._xapp = xapp
+        self._kube = kube
+        self._client = client
+        self._autoscaled: set[tuple[str, str]] | None = None
+        self._keda_scaled: set[tuple[str, str]] | None = None
+
+    async def compare(self, found: ReleaseObject, applied: AppliedObject) -> Comparison | None:
+        """Compare one object; None after a passing failure."""
+        kind, namespace, name = found.key
+        drifted = DriftedObject(kind, namespace, name, found.group)
+        try:
+            return await retry_conflicts(lambda: self._compare(found, applied, drifted))
+        except Conflict:
+            return None  # it changes all the time
+        except AccessDenied as error:
+            return Comparison(unknown=f"{kind} {name}: {error.message}", denied=True)
+        except Invalid as error:
+            fields = tuple(each.field for each in error.errors if each.field)
+            if fields:
+                return Comparison(replace(drifted, paths=fields, refusal=REFUSED))
+            return Comparison(unknown=f"{kind} {name}: {NOT_COMPARED}")
+        except KubeError as error:
+            _log.warning("object not compared", namespace=namespace, kind=kind, name=name, error=type(error).__name__)
+            return None
+
+    async def _compare(self, found: ReleaseObject, applied: AppliedObject, drifted: DriftedObject) -> Comparison:
+        kind, namespace, name = found.key
+        body = applied.body
+        if body is None:
+            return Comparison(
+                unknown=f"{kind} {name}: its manifest has too many values, or unusual ones, to compare it"
+            )
+        try:
+            resource = await self._kube.discovery.resource_for(api_version=applied.reference.api_version, kind=kind)
+        except NotFound:
+            return Comparison()  # the kind was removed from the cluster, and its objects with it
+        target = namespace if resource.namespaced else None
+        try:
+            live = await self._client.get(resource, name, namespace=target)
+        except NotFound:
+            may_be_gone = found.expires or parse_ignored(body).all
+            return Comparison() if may_be_gone else Comparison(replace(drifted, missing=True))
+        return await self._compare_live(live, body, resource, drifted)
+
+    async def _compare_live(
+        self, live: JsonObject, body: JsonObject, resource: Resource, drifted: DriftedObject
+    ) -> Comparison:
+        metadata, ignored = obj(live, "metadata"), parse_ignored(live, body)
+        owner = text(obj(metadata, "annotations"), HELM_RELEASE_NAME, self._xapp.release_name)
+        if owner != self._xapp.release_name:
+            path = format_pointer(("metadata", "annotations", HELM_RELEASE_NAME))
+            return Comparison(replace(drifted, paths=(path,), refusal="it belongs to another release"))
+        fields = pack_helm_fields(metadata)
+        if ignored.all:
+            return Comparison()
+        if not ignored.error and manages_all(unpack_helm_fields(fields), body):
+            return Comparison(managed=fields)
+        desired = await self._client.preview_apply(
+            resource,
+            drifted.name,
+            body_to_apply(body, live, ignored.paths),
+            namespace=drifted.namespace if resource.namespaced else None,
+            field_manager=HELM_MANAGER,
+        )
+        drift = await self._find_drift(live, desired, ignored, drifted)
+        if drift is None and ignored.error:
+            return Comparison(unknown=f"{drifted.kind} {drifted.name}: {_ignore_error(ignored)}")
+        all_managed = drift is None and fields == pack_helm_fields(obj(desired, "metadata"))
+        return Comparison(drift, managed=fields if all_managed and "stringData" not in body else b"")
+
+    async def _find_drift(
+        self, live: JsonObject, desired: JsonObject, ignored: IgnoredDrift, drifted: DriftedObject
+    ) -> DriftedObject | None:
+        differences = find_differences(live, desired, ignored=ignored.paths)
+        kept = ignored.paths
+        if any(each.path == REPLICAS for each in differences) and await self._is_scaled(drifted.kind, drifted.name):
+            differences = [each for each in differences if each.path != REPLICAS]
+            kept = (*kept, REPLICAS)
+        if not differences:
+            return None
+        return replace(
+            drifted,
+            paths=tuple(format_pointer(each.path) for each in differences),
+            managers=find_managers(live, differences),
+            kept=kept,
+            refusal=_ignore_error(ignored) if ignored.error else "",
+        )
+
+    async def _is_scaled(self, kind: str, name: str) -> bool:
+        """Return whether a HorizontalPodAutoscaler or a KEDA object sets the replicas of an object."""
+        if self._autoscaled is None:
+            self._autoscaled = await self._scale_targets(HPAS)
+        if (kind, name) in self._autoscaled:
+            return True
+        if self._keda_scaled is None:  # KEDA makes a HorizontalPodAutoscaler too, except while it is paused
+            scaled: set[tuple[str, str]] = set()
+            if (KEDA_API_VERSION, KEDA_KIND) in await self._kube.discovery.served_kinds():
+                resource = await self._kube.discovery.resource_for(api_version=KEDA_API_VERSION, kind=KEDA_KIND)
+                scaled = await self._scale_targets(resource)
+            self._keda_scaled = scaled
+        return (kind, name) in self._keda_scaled
+
+    async def _scale_targets(self, resource: Resource) -> set[tuple[str, str]]:
+        """Return kind and name of what the objects of a kind of scalers target in the namespace."""
+        found: set[tuple[str, str]] = set()
+        number = 0
+        async for page in self._client.list_pages(resource, namespace=self._xapp.metadata.namespace):
+            targets = (obj(obj(each, "spec"), "scaleTargetRef") for each in page.items)
+            found.update((text(target, "kind", "Deployment"), text(target, "name")) for target in targets)
+            number += len(page.items)
+            if number >= MAX_SCALERS:
+                break
+        return found
+
+
+async def retry_conflicts(request: Callable[[], Awaitable[T]]) -> T:
+    """Return what `request` returns, which reads an object and uses its version; controllers write the status often.
+
+    Raises:
+        Conflict: when the object changed each time in between.
+    """
+    for _ in range(MAX_TRIES - 1):
+        with contextlib.suppress(Conflict):
+            return await request()
+    return await request()
+
+
+def body_to_apply(applied: JsonObject, live: JsonObject, kept: Iterable[Path]) -> JsonObject:
+    """Return what to apply to `live`: a conflict if it has changed since, and its own values at the paths in `kept`."""
+    body = with_live_values(applied, live, kept)
+    metadata = obj(live, "metadata")
+    body["metadata"] = {
+        **obj(body, "metadata"),
+        "uid": text(metadata, "uid"),
+        "resourceVersion": text(metadata, "resourceVersion"),
+    }
+    return body
+
+
+def _ignore_error(ignored: IgnoredDrift) -> str:
+    return f"its annotation {ANNOTATION_IGNORE_DRIFT} {ignored.error}"

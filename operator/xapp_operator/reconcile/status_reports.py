@@ -1,0 +1,230 @@
+"""Writes what a reconcile has decided into the status, and knows what the stored status lacks.
+
+Progress that is over soon is not written: a helm step, and the wait for its objects to become healthy, unless they take
+longer than PROGRESS_SECONDS. `domain.unrecorded_steps` says where that is safe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Final
+
+from xapp_operator.api.conditions import READY, Reason
+from xapp_operator.api.json import JsonObject
+from xapp_operator.api.models import XApp
+from xapp_operator.api.status_parts import HandledAnnotations
+from xapp_operator.domain.actions import Nothing, Wait
+from xapp_operator.domain.plan_input import AttemptOutcome
+from xapp_operator.domain.progress import NO_RETRIES, SourceRetries
+from xapp_operator.domain.unrecorded_steps import (
+    StoredStatus,
+    may_start_unrecorded,
+    may_stay_unrecorded,
+    recover_attempt,
+)
+from xapp_operator.errors import NotFound, XAppError
+from xapp_operator.reconcile.drift_reporting import find_begun_drift
+from xapp_operator.reconcile.observe import Observation
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.status_draft import StatusDraft, attempt_from_status, utc
+from xapp_operator.reconcile.status_rendering import render_status
+from xapp_operator.telemetry.logs import get_logger
+
+PROGRESS_SECONDS: Final = 2.0
+"""For so long, nobody is told that helm runs, and again that its objects are not healthy yet."""
+QUEUED_SECONDS: Final = 10.0
+"""For so long, nobody is told that an XApp waits for a place for its helm."""
+
+_log = get_logger(__name__)
+
+
+class StatusReports:
+    """The status of all XApps: what is stored, and what is not stored yet."""
+
+    def __init__(self, context: ReconcilerContext) -> None:
+        self._context = context
+        self._unwritten: dict[str, tuple[int, StatusDraft]] = {}  # by uid: generation, and what the status lacks
+
+    def forget(self, uid: str) -> None:
+        self._unwritten.pop(uid, None)
+
+    def keep(self, request: ReconcileRequest) -> None:
+        """Keep what the status lacks until the next reconcile.
+
+        Otherwise helm would run again and again while the cluster refuses the status.
+        """
+        metadata = request.xapp.metadata
+        self._unwritten[metadata.uid] = (metadata.generation, request.draft)
+
+    def load_draft(self, xapp: XApp) -> StatusDraft:
+        """Return what the stored status says, and what actions did that it lacks."""
+        context, key = self._context, xapp.key
+        draft = StatusDraft.from_status(xapp, now=context.clock.now())
+        unwritten = self._unwritten.pop(xapp.metadata.uid, None)
+        if unwritten is not None:
+            generation, newer = unwritten
+            return draft.with_unwritten(newer, xapp, same_generation=generation == xapp.metadata.generation)
+        release = context.release_watch.get_release(key[0], xapp.release_name, attempt=draft.attempt)
+        recovered = recover_attempt(self._stored(xapp), release, name=xapp.metadata.name)
+        return draft if recovered is None else replace(draft, attempt=recovered)
+
+    async def write(
+        self,
+        request: ReconcileRequest,
+        decision: Wait | Nothing,
+        observation: Observation,
+        *,
+        retries: SourceRetries = NO_RETRIES,
+    ) -> None:
+        """Write the status, if it has changed.
+
+        Raises:
+            KubeError: when the cluster refuses it.
+        """
+        status = self._render(request, decision, observation, retries=retries)
+        stored = await self.store(request.xapp, request.raw, status)
+        if stored is not None:
+            request.raw, request.xapp = stored
+
+    def may_start_unrecorded(self, request: ReconcileRequest, action: str, observation: Observation) -> bool:
+        """Return whether a helm step may start before the status tells of it."""
+        return may_start_unrecorded(
+            self._stored(request.xapp),
+            action,
+            previous=request.draft.attempt,
+            requested=_is_requested(request, observation),
+        )
+
+    def postponed_seconds(
+        self, request: ReconcileRequest, decision: Wait | Nothing, observation: Observation
+    ) -> float | None:
+        """Return for how long the status can wait, because it would only say that objects are not healthy yet."""
+        attempt = request.draft.attempt
+        if attempt is None or attempt.outcome is not AttemptOutcome.RELEASED or not isinstance(decision, Wait):
+            return None
+        if decision.reason != Reason.PROGRESSING or decision.until is None:
+            return None
+        requested = _is_requested(request, observation)
+        if not may_stay_unrecorded(self._stored(request.xapp), attempt.action, requested=requested):
+            return None
+        left = attempt.last_at + PROGRESS_SECONDS - self._context.clock.now()
+        return left if 0 < left <= PROGRESS_SECONDS else None
+
+    @asynccontextmanager
+    async def progress(
+        self, request: ReconcileRequest, decision: Wait, observation: Observation
+    ) -> AsyncIterator[Callable[[], None]]:
+        """Write `decision` into the status unless the block, a helm step, is over soon.
+
+        The block calls what is yielded when it has a place for its helm.
+        """
+        report = _ProgressReport(self, request, self._render(request, decision, observation))
+        task = asyncio.create_task(report.run(), name=f"progress of {request.key}")
+        try:
+            yield report.started.set
+        finally:
+            if not report.is_writing:
+                task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            if report.is_writing:
+                request.restore(self._context.xapps.get(request.key))
+
+    async def store(self, before: XApp, raw: JsonObject, status: JsonObject) -> tuple[JsonObject, XApp] | None:
+        """Write `status`; return the XApp as stored, or None without a change or without the XApp.
+
+        Args:
+            before: the XApp as last read, of which only metadata and conditions are used.
+            raw: the same as JSON, which needs no spec.
+            status: the complete new status.
+
+        Raises:
+            KubeError: when the cluster refuses it.
+        """
+        context = self._context
+        try:
+            written = await context.status_writer.write(raw, status)
+        except NotFound:
+            context.xapps.remove(before.key, before.metadata.uid)
+            return None
+        if written is None:
+            return None
+        after = XApp.model_validate(written)
+        context.xapps.put(written)
+        if (drifted := find_begun_drift(before, after)) is not None:
+            context.events.record(written, event_type="Warning", reason=drifted.reason, message=drifted.message)
+        return written, after
+
+    def _render(
+        self,
+        request: ReconcileRequest,
+        decision: Wait | Nothing,
+        observation: Observation,
+        *,
+        retries: SourceRetries = NO_RETRIES,
+    ) -> JsonObject:
+        return render_status(
+            request.xapp,
+            request.draft,
+            decision,
+            observation.live,
+            now=utc(self._context.clock.now()),
+            retries=retries,
+            drift=observation.state.drift,
+        )
+
+    def _stored(self, xapp: XApp) -> StoredStatus:
+        status = xapp.status
+        return StoredStatus(
+            attempt=attempt_from_status(status.last_attempt, now=self._context.clock.now()),
+            revision=None if status.release is None else status.release.revision,
+            tested=status.last_test is not None,
+            ready=_is_ready(xapp),
+        )
+
+
+class _ProgressReport:
+    """Writes once that a helm step is in progress; it holds no values of the XApp meanwhile."""
+
+    def __init__(self, reports: StatusReports, request: ReconcileRequest, status: JsonObject) -> None:
+        self.started = asyncio.Event()
+        self.is_writing = False
+        self._reports = reports
+        self._request = request
+        self._status = status
+        self._raw = {key: value for key, value in request.raw.items() if key != "spec"}
+        spec = request.xapp.spec.model_copy(update={"values": None})
+        self._xapp = request.xapp.model_copy(update={"spec": spec})
+
+    async def run(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(QUEUED_SECONDS):
+                await self.started.wait()
+            await asyncio.sleep(PROGRESS_SECONDS)
+        self.is_writing = True
+        try:
+            stored = await self._reports.store(self._xapp, self._raw, self._status)
+        except XAppError as error:  # the write after the step counts
+            namespace, name = self._xapp.key
+            _log.warning("progress not written", namespace=namespace, name=name, error=error.message)
+            return
+        if stored is not None and stored[1].metadata.generation == self._xapp.metadata.generation:
+            # What is added while helm runs is added to this status. The step goes on with its own spec.
+            self._request.raw = {**self._request.raw, "metadata": stored[0]["metadata"], "status": stored[0]["status"]}
+
+
+def _is_requested(request: ReconcileRequest, observation: Observation) -> bool:
+    """Return whether an annotation asks for something, or asked for it and the status does not tell so yet."""
+    requests, stored = observation.requests, request.xapp.status.handled or HandledAnnotations()
+    asked = requests.retry or requests.force or requests.rollback_to is not None
+    return asked or request.draft.handled != stored
+
+
+def _is_ready(xapp: XApp) -> bool:
+    """Return whether the status says that the current generation is Ready."""
+    status = xapp.status
+    is_current = status.observed_generation == xapp.metadata.generation
+    return is_current and any(each.type == READY and each.status == "True" for each in status.conditions or ())

@@ -1,0 +1,109 @@
+"""CorrectDrift: apply the stored manifest to the objects that differ from it, as helm would, without a new revision.
+
+The request has the identity of the XApp and Helm's field manager, so that Helm owns the fields again. An object that
+changed since it was compared is left for the next comparison. Changes in StatusDraft: `drift_corrected`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.json import JsonObject
+from xapp_operator.domain.actions import CorrectDrift
+from xapp_operator.domain.drift import DriftedObject, describe_drift, parse_ignored
+from xapp_operator.domain.managed_fields import HELM_MANAGER
+from xapp_operator.domain.plan_input import DEPLOYED
+from xapp_operator.errors import AccessDenied, Conflict, Invalid, NotFound
+from xapp_operator.helm.applied_objects import AppliedObject
+from xapp_operator.kube.resources import Resource
+from xapp_operator.monitor.xapp_monitor import UnlabelledObject
+from xapp_operator.reconcile.drift import ManifestKey, load_applied
+from xapp_operator.reconcile.object_comparison import body_to_apply, retry_conflicts
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.release_watch import read_release_record
+from xapp_operator.reconcile.verbs.repair_labels import patch_labels
+
+MAX_PARALLEL_APPLIES: Final = 4
+MAX_OBJECTS: Final = 500
+"""Objects that one action corrects; a later one continues."""
+
+
+async def correct_drift(action: CorrectDrift, request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Apply the objects, and record an event with what was corrected; a missing right becomes an event too.
+
+    Raises:
+        KubeError: when the cluster does not answer.
+    """
+    key, namespace, release = request.key, request.namespace, request.xapp.release_name
+    revision = request.draft.release.revision or 0
+    await context.release_watch.refresh(namespace, release)
+    newest = context.release_watch.revisions(namespace, release)[-1:]
+    if [(each.revision, each.status) for each in newest] != [(revision, DEPLOYED)]:
+        return  # another helm works on the release: what it applies is not to be undone
+    record = await read_release_record(context.kube, namespace, release, revision)
+    applied = await asyncio.to_thread(load_applied, record.manifest, release=release, namespace=namespace)
+    limit = asyncio.Semaphore(MAX_PARALLEL_APPLIES)
+
+    async def apply(one: DriftedObject) -> bool:
+        async with limit:
+            return await _apply(one, request, context, applied)
+
+    objects = action.objects[:MAX_OBJECTS]
+    try:
+        results = await asyncio.gather(*map(apply, objects), return_exceptions=True)
+    finally:
+        context.correction_backoff.record_repair(key, now=context.clock.monotonic())
+    context.drift.keep_manifest(key, revision, record.manifest)
+    denied = next((each for each in results if isinstance(each, AccessDenied)), None)
+    context.drift.record_correction(key, denied)
+    corrected = tuple(one for one, result in zip(objects, results, strict=True) if result is True)
+    if corrected:
+        message = describe_drift(corrected)
+        request.draft = replace(request.draft, drift_corrected=message)
+        context.events.record(request.raw, reason=Reason.DRIFT_CORRECTED, message=message)
+    if denied is not None:
+        context.events.record(request.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=denied.message)
+    for error in results:
+        if isinstance(error, BaseException) and not isinstance(error, AccessDenied):
+            raise error
+
+
+async def _apply(
+    one: DriftedObject,
+    request: ReconcileRequest,
+    context: ReconcilerContext,
+    applied: Mapping[ManifestKey, AppliedObject],
+) -> bool:
+    """Return whether one object was corrected."""
+    found = applied.get((one.group, (one.kind, one.namespace, one.name)))
+    if found is None or found.body is None:
+        return False
+    body, api_version = found.body, found.reference.api_version
+    try:
+        resource = await context.kube.discovery.resource_for(api_version=api_version, kind=one.kind)
+        return await retry_conflicts(lambda: _apply_once(one, request, context, resource=resource, body=body))
+    except (Conflict, NotFound, Invalid):
+        return False
+
+
+async def _apply_once(
+    one: DriftedObject, request: ReconcileRequest, context: ReconcilerContext, *, resource: Resource, body: JsonObject
+) -> bool:
+    client = context.impersonation.client_for(request.xapp)
+    namespace = one.namespace if resource.namespaced else None
+    if not one.missing:
+        live = await client.get(resource, one.name, namespace=namespace)
+        ignored = parse_ignored(live, body)
+        if ignored.all or ignored.error:
+            return False
+        body = body_to_apply(body, live, (*one.kept, *ignored.paths))
+    stored = await client.apply(resource, one.name, body, namespace=namespace, field_manager=HELM_MANAGER)
+    if one.missing:
+        await patch_labels(request, context, UnlabelledObject(resource, namespace, one.name))
+    else:
+        await context.monitor.update_object(resource, stored)
+    return True

@@ -1,0 +1,215 @@
+"""StartTests and EndTests: the test hooks of the chart, which `helm test` runs beside the reconciles of the XApp.
+
+Precondition of StartTests: the release is deployed, and no helm process of the operator works on it. The run is in the
+status before helm starts. Changes in StatusDraft: test, and handled test-at, by the caller; how the run ends comes with
+a later reconcile.
+
+What a pod wrote is never part of a message, only its name and exit code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, Literal
+
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.domain.containers import containers_of
+from xapp_operator.domain.plan_input import TestOutcome, TestRun
+from xapp_operator.errors import HelmError, HelmTimeout, HookFailed, KubeError, NotFound, XAppError
+from xapp_operator.helm.release_storage import BEFORE_HOOK_CREATION, Hook, HookPhase
+from xapp_operator.helm.requests import TestRequest
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import JOBS, PODS
+from xapp_operator.monitor.hook_pods import find_hook_pod
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.release_watch import read_release_record
+from xapp_operator.telemetry.logs import get_logger
+
+TEST_OBJECTS_MAX: Final = 200
+"""Objects of tests that are deleted before a run, or with the release."""
+GONE_SECONDS: Final = 60.0
+POLL_SECONDS: Final = 0.5
+
+_KINDS: Final = {"Pod": PODS, "Job": JOBS}
+_METRIC_OUTCOMES: Final = {TestOutcome.SUCCEEDED: "succeeded", TestOutcome.FAILED: "failed"}
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Subject:
+    """What a run needs of its XApp; it may last for hours, so nothing large is kept."""
+
+    event_object: JsonObject
+    name: str
+    namespace: str
+    release: str
+    user: str | None
+    client: KubeClient
+    timeout: str
+    timeout_seconds: float
+
+
+def start_tests(request: ReconcileRequest, context: ReconcilerContext, run: TestRun) -> None:
+    """Start `run`, which is in the status already."""
+    xapp = request.xapp
+    metadata: JsonObject = {
+        key: value for key, value in obj(request.raw, "metadata").items() if isinstance(value, str | int)
+    }
+    subject = _Subject(
+        event_object={**{key: request.raw[key] for key in ("apiVersion", "kind")}, "metadata": metadata},
+        name=xapp.metadata.name,
+        namespace=request.namespace,
+        release=xapp.release_name,
+        user=context.impersonation.user_for(xapp),
+        client=context.impersonation.client_for(xapp),
+        timeout=xapp.spec.timeout,
+        timeout_seconds=xapp.spec.timeout_seconds,
+    )
+    context.test_runs.start(request.key, lambda: _run_and_record(subject, run, context))
+
+
+async def end_tests(request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """End the run, and delete the pods that it has left running."""
+    await context.test_runs.end(request.key)
+    run = request.draft.test
+    if run is None or run.ended:
+        return
+    message = f"the tests of revision {run.revision} were ended, because the release is changed, suspended or removed"
+    run = replace(run, outcome=TestOutcome.INTERRUPTED, last_at=context.clock.now(), message=message)
+    request.draft = replace(request.draft, test=run)
+    context.events.record(request.raw, reason="TestInterrupted", message=message)
+    await delete_test_objects(request, context, run.revision, only="running")
+
+
+async def delete_test_objects(
+    request: ReconcileRequest, context: ReconcilerContext, revision: int, *, only: Literal["running"] | None = None
+) -> None:
+    """Delete the pods and Jobs of the tests of a revision, which helm leaves; what cannot be deleted stays."""
+    client = context.impersonation.client_for(request.xapp)
+    try:
+        record = await read_release_record(context.kube, request.namespace, request.xapp.release_name, revision)
+        tests = (test for test in record.tests if test.phase and (only is None or test.phase == HookPhase.RUNNING))
+        await _delete(client, tests, namespace=request.namespace)
+    except (KubeError, HelmError) as error:
+        _log.warning("objects of tests stay", namespace=request.namespace, name=request.key[1], error=error.message)
+
+
+async def _run_and_record(subject: _Subject, run: TestRun, context: ReconcilerContext) -> TestRun:
+    started = context.clock.monotonic()
+    try:
+        ended = await _run(subject, run, context)
+    except Exception as error:
+        _log.exception("running tests failed unexpectedly", namespace=subject.namespace, name=subject.name)
+        ended = replace(run, outcome=TestOutcome.INTERRUPTED, message=f"{type(error).__name__}: see the operator's log")
+    ended = replace(ended, last_at=context.clock.now())
+    context.metrics.record_reconcile(
+        action="test",
+        outcome=_METRIC_OUTCOMES.get(ended.outcome, "interrupted"),
+        seconds=context.clock.monotonic() - started,
+    )
+    if ended.outcome is TestOutcome.SUCCEEDED:
+        context.events.record(subject.event_object, reason=Reason.TEST_SUCCEEDED, message=ended.message)
+    else:
+        reason = Reason.TEST_FAILED if ended.outcome is TestOutcome.FAILED else "TestInterrupted"
+        context.events.record(subject.event_object, event_type="Warning", reason=reason, message=ended.message)
+    return ended
+
+
+async def _run(subject: _Subject, run: TestRun, context: ReconcilerContext) -> TestRun:
+    helm_request = TestRequest(
+        name=subject.release, namespace=subject.namespace, user=subject.user, timeout=subject.timeout_seconds
+    )
+    try:
+        record = await read_release_record(context.kube, subject.namespace, subject.release, run.revision)
+        if not record.tests:
+            return replace(run, outcome=TestOutcome.SUCCEEDED, message="the chart has no tests")
+        async with context.helm.slot(subject.namespace) as slot:
+            await _delete_leftovers(subject, record.tests)
+            await context.helm.test(helm_request, slot=slot)
+    except XAppError as error:
+        return await _after_failure(subject, run, context, error)
+    count = len(record.tests)
+    passed = "1 test" if count == 1 else f"all {count} tests"
+    return replace(run, outcome=TestOutcome.SUCCEEDED, message=f"{passed} of revision {run.revision} passed")
+
+
+async def _delete_leftovers(subject: _Subject, tests: Iterable[Hook]) -> None:
+    """Delete what earlier runs have left where helm does not.
+
+    helm applies a hook without the policy before-hook-creation over the old object, which has ended long ago, and
+    takes its result.
+    """
+    kept = [each for each in tests if each.delete_policies and BEFORE_HOOK_CREATION not in each.delete_policies]
+    for test in await _delete(subject.client, kept, namespace=subject.namespace):
+        if not await _wait_until_gone(subject.client, test, namespace=subject.namespace):
+            raise HelmError(
+                f"{test.kind} {test.name}, which an earlier run of the tests has left, is still being deleted: remove "
+                "what holds it, such as a finalizer, then request the tests again",
+                permanent=True,
+            )
+
+
+async def _delete(client: KubeClient, tests: Iterable[Hook], *, namespace: str) -> list[Hook]:
+    """Delete the pods and Jobs of `tests`; return those that existed."""
+    deleted: list[Hook] = []
+    for test in [each for each in tests if each.kind in _KINDS][:TEST_OBJECTS_MAX]:
+        with contextlib.suppress(NotFound):
+            await client.delete(_KINDS[test.kind], test.name, namespace=namespace, propagation="Background")
+            deleted.append(test)
+    return deleted
+
+
+async def _wait_until_gone(client: KubeClient, test: Hook, *, namespace: str) -> bool:
+    for _ in range(int(GONE_SECONDS / POLL_SECONDS)):
+        try:
+            await client.get(_KINDS[test.kind], test.name, namespace=namespace, metadata_only=True)
+        except NotFound:
+            return True
+        await asyncio.sleep(POLL_SECONDS)
+    return False
+
+
+async def _after_failure(subject: _Subject, run: TestRun, context: ReconcilerContext, error: XAppError) -> TestRun:
+    ended_by_test = isinstance(error, HookFailed | HelmTimeout)
+    if not (ended_by_test or error.permanent or context.clock.now() - run.first_at >= subject.timeout_seconds):
+        message = f"the tests are run again, because they were interrupted: {error.message}"
+        return replace(run, outcome=TestOutcome.INTERRUPTED, message=message)
+    message = error.message
+    if ended_by_test:
+        with contextlib.suppress(KubeError, HelmError):
+            message = (
+                await _describe_failure(subject, run, context, timed_out=isinstance(error, HelmTimeout)) or message
+            )
+    return replace(run, outcome=TestOutcome.FAILED, message=message)
+
+
+async def _describe_failure(
+    subject: _Subject, run: TestRun, context: ReconcilerContext, *, timed_out: bool
+) -> str | None:
+    """Return which test failed, with which exit code, and where its logs are; None if the record does not tell."""
+    record = await read_release_record(context.kube, subject.namespace, subject.release, run.revision)
+    failed = [test for test in record.tests if test.started_at and test.phase != HookPhase.SUCCEEDED]
+    if not failed:
+        return None
+    # helm stops at the first test that fails. Others may have failed in an earlier run.
+    test = max(failed, key=lambda each: datetime.fromisoformat(each.started_at))
+    what = f"test {test.kind} {test.name}"
+    verdict = f"did not finish within spec.timeout ({subject.timeout})" if timed_out else "failed"
+    pod = await find_hook_pod(context.kube, kind=test.kind, name=test.name, namespace=subject.namespace)
+    if pod is None:
+        return f"{what} {verdict}; it has no pod any more, so there is neither an exit code nor a log"
+    containers = list(containers_of(pod))
+    culprit = next((each for each in containers if each.exit_code), containers[-1])
+    if culprit.exit_code:
+        verdict = f"{verdict}: {culprit.role} {culprit.name}, {culprit.termination_summary}"
+    pod_name = text(obj(pod, "metadata"), "name")
+    return (
+        f"{what} {verdict}. Its log is with the tests of the xApp, or: kubectl logs --namespace={subject.namespace} "
+        f"{pod_name} --container={culprit.name}"
+    )

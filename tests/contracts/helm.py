@@ -1,0 +1,311 @@
+"""What the operator relies on in helm: what each step leaves in Helm's storage and in the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.charts import chart_archive
+from tests.support.fakes.helm_records import decode_record, encode_record
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.domain.yaml_values import dump_values
+from xapp_operator.errors import HelmError, Invalid, NotFound
+from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.release_storage import decode_release, release_secret_name
+from xapp_operator.helm.requests import ReleaseRequest, RollbackRequest, UninstallRequest
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, SECRETS, Resource
+
+CONFIGMAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Values.name }}
+data:
+  text: {{ .Values.text | quote }}
+"""
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .Release.Name }}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: hello}}
+  template:
+    metadata: {labels: {app: hello}}
+    spec: {containers: [{name: main, image: "example.com/xapp:{{ .Values.text }}"}]}
+"""
+CHART = {
+    "values.yaml": "name: hello\ntext: one\n",
+    "templates/configmap.yaml": CONFIGMAP,
+    "templates/deployment.yaml": DEPLOYMENT,
+}
+REFUSED = "Not A Name"
+"""A name with which the API server refuses the ConfigMap."""
+SYSTEM_LABELS = {"createdAt", "modifiedAt"}
+
+
+@dataclass
+class HelmSubject:
+    """One release of one helm, fake or real."""
+
+    engine: HelmEngine
+    kube: KubeClient
+    namespace: str
+    chart: Path
+
+    def request(self, *, name: str = "hello", text: str = "one", label: str = "1", **options: Any) -> ReleaseRequest:
+        return ReleaseRequest(
+            name="hello",
+            namespace=self.namespace,
+            chart=self.chart,
+            values=dump_values({"name": name, "text": text}),
+            labels={"xapp-operator.io/attempt": label},
+            timeout=60,
+            **options,
+        )
+
+    def rollback(self, revision: int) -> RollbackRequest:
+        return RollbackRequest(name="hello", namespace=self.namespace, revision=revision, timeout=60)
+
+    @property
+    def uninstall(self) -> UninstallRequest:
+        return UninstallRequest(name="hello", namespace=self.namespace, timeout=60)
+
+    async def secrets(self) -> list[JsonObject]:
+        found = await self.kube.list(SECRETS, namespace=self.namespace, label_selector="owner=helm")
+        return sorted(found.items, key=lambda each: int(text(obj(obj(each, "metadata"), "labels"), "version")))
+
+    async def statuses(self) -> dict[int, str]:
+        """Return the status of each revision, which label and payload must agree on."""
+        found = {}
+        for secret in await self.secrets():
+            record = decode_release(secret)
+            assert text(obj(obj(secret, "metadata"), "labels"), "status") == record.status
+            found[record.revision] = record.status
+        return found
+
+    async def labels(self) -> list[str]:
+        return [text(obj(obj(each, "metadata"), "labels"), "xapp-operator.io/attempt") for each in await self.secrets()]
+
+    async def set_status(self, revision: int, status: str, change: Callable[[JsonObject], JsonObject]) -> None:
+        name = release_secret_name("hello", revision)
+        secret = await self.kube.get(SECRETS, name, namespace=self.namespace)
+        await self.kube.replace(SECRETS, change(secret), namespace=self.namespace)
+        assert (await self.statuses())[revision] == status
+
+    async def fail_upgrade(self, **options: Any) -> None:
+        with pytest.raises(Invalid):
+            await self.engine.upgrade(self.request(name=REFUSED, **options))
+
+
+@pytest.fixture
+def hello_chart(tmp_path: Path) -> Path:
+    path = tmp_path / "hello.tgz"
+    path.write_bytes(chart_archive(CHART))
+    return path
+
+
+class HelmContract:
+    """`helm` is the subject, whose namespace is empty."""
+
+    async def test_install_records_and_owns_its_objects(self, helm: HelmSubject) -> None:
+        result = await helm.engine.install(helm.request())
+
+        assert (result.revision, result.status) == (1, "deployed")
+        assert (result.chart_name, result.chart_version) == ("hello", "0.1.0")
+        assert (result.app_version, result.description) == ("1.0", "Install complete")
+        assert result.first_deployed
+        assert result.manifest.count("# Source: hello/templates/") == 2
+        (secret,) = await helm.secrets()
+        metadata, record = obj(secret, "metadata"), decode_release(secret)
+        assert secret["type"] == "helm.sh/release.v1"
+        assert {key: value for key, value in obj(metadata, "labels").items() if key not in SYSTEM_LABELS} == {
+            "name": "hello",
+            "owner": "helm",
+            "status": "deployed",
+            "version": "1",
+            "xapp-operator.io/attempt": "1",
+        }
+        assert record.manifest == result.manifest
+        assert (record.status, record.description, record.config) == (
+            "deployed",
+            "Install complete",
+            {"name": "hello", "text": "one"},
+        )
+        live = await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
+        assert obj(live, "metadata")["labels"] == {"app.kubernetes.io/managed-by": "Helm"}
+        assert obj(live, "metadata")["annotations"] == {
+            "meta.helm.sh/release-name": "hello",
+            "meta.helm.sh/release-namespace": helm.namespace,
+        }
+
+    async def test_helm_manages_the_fields_of_the_manifest(self, helm: HelmSubject) -> None:
+        await helm.engine.install(helm.request())
+
+        own: JsonObject = {
+            "f:annotations": {"f:meta.helm.sh/release-name": {}, "f:meta.helm.sh/release-namespace": {}},
+            "f:labels": {"f:app.kubernetes.io/managed-by": {}},
+        }
+        spec: JsonObject = {
+            "f:replicas": {},
+            "f:selector": {},
+            "f:template": {
+                "f:metadata": {"f:labels": {"f:app": {}}},
+                "f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, "f:image": {}, "f:name": {}}}},
+            },
+        }
+        wanted: list[tuple[Resource, JsonObject]] = [
+            (CONFIGMAPS, {"f:data": {"f:text": {}}}),
+            (DEPLOYMENTS, {"f:spec": spec}),
+        ]
+        for resource, fields in wanted:
+            live: dict[str, Any] = await helm.kube.get(resource, "hello", namespace=helm.namespace)
+            found = [each for each in live["metadata"]["managedFields"] if each["manager"] == "helm"]
+            assert [(each["operation"], each["fieldsV1"]) for each in found] == [
+                ("Apply", {"f:metadata": own, **fields})
+            ]
+
+    async def test_upgrade_supersedes(self, helm: HelmSubject) -> None:
+        first = await helm.engine.install(helm.request())
+        theirs: JsonObject = {"metadata": {"labels": {"theirs": "kept"}}, "data": {"theirs": "kept"}}
+        await helm.kube.patch(CONFIGMAPS, "hello", theirs, namespace=helm.namespace)
+
+        result = await helm.engine.upgrade(helm.request(text="two", label="2"))
+
+        assert (result.revision, result.description) == (2, "Upgrade complete")
+        assert result.first_deployed == first.first_deployed
+        assert await helm.statuses() == {1: "superseded", 2: "deployed"}
+        assert await helm.labels() == ["1", "2"]
+        live = await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
+        assert live["data"] == {"text": "two", "theirs": "kept"}
+        assert obj(obj(live, "metadata"), "labels")["theirs"] == "kept"
+
+    async def test_upgrade_deletes_what_the_chart_no_longer_has(self, helm: HelmSubject) -> None:
+        await helm.engine.install(helm.request())
+
+        await helm.engine.upgrade(helm.request(name="other"))
+
+        await helm.kube.get(CONFIGMAPS, "other", namespace=helm.namespace)
+        with pytest.raises(NotFound):
+            await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
+
+    async def test_history_is_limited_but_keeps_the_deployed_revision(self, helm: HelmSubject) -> None:
+        await helm.engine.install(helm.request())
+        for _ in range(3):
+            await helm.fail_upgrade(history_max=3)
+
+        assert await helm.statuses() == {1: "deployed", 3: "failed", 4: "failed"}
+
+    async def test_failed_install_is_replaced(self, helm: HelmSubject) -> None:
+        with pytest.raises(Invalid):
+            await helm.engine.install(helm.request(name=REFUSED))
+        assert await helm.statuses() == {1: "failed"}
+        with pytest.raises(HelmError):
+            await helm.engine.install(helm.request())
+
+        await helm.engine.install(helm.request(replace=True))
+
+        assert await helm.statuses() == {1: "failed", 2: "deployed"}
+
+    async def test_failed_upgrade_leaves_the_old_revision_deployed(self, helm: HelmSubject) -> None:
+        await helm.engine.install(helm.request())
+        await helm.fail_upgrade()
+        assert await helm.statuses() == {1: "deployed", 2: "failed"}
+
+        await helm.engine.upgrade(helm.request(text="three"))
+
+        assert await helm.statuses() == {1: "superseded", 2: "failed", 3: "deployed"}
+
+    async def test_rollback_is_a_new_revision_with_the_labels_of_the_old_one(self, helm: HelmSubject) -> None:
+        await helm.engine.install(helm.request())
+        await helm.fail_upgrade(label="2")
+
+        result = await helm.engine.rollback(helm.rollback(1))
+
+        assert (result.revision, result.status, result.chart_version) == (3, "deployed", "0.1.0")
+        assert await helm.statuses() == {1: "superseded", 2: "failed", 3: "deployed"}
+        assert await helm.labels() == ["1", "2", "1"]
+        assert decode_release((await helm.secrets())[-1]).description == "Rollback to 1"
+
+    async def test_failed_rollback_supersedes_where_it_started(self, helm: HelmSubject) -> None:
+        await helm.engine.install(helm.request())
+        await helm.fail_upgrade()
+
+        with pytest.raises(Invalid):
+            await helm.engine.rollback(helm.rollback(2))
+        assert await helm.statuses() == {1: "deployed", 2: "superseded", 3: "failed"}
+        with pytest.raises(HelmError) as missing:
+            await helm.engine.rollback(helm.rollback(9))
+        assert missing.value.permanent
+
+    async def test_upgrade_of_superseded_revisions(self, helm: HelmSubject) -> None:
+        await helm.engine.install(helm.request())
+        await helm.set_status(1, "superseded", lambda secret: _with_status(secret, "superseded"))
+
+        await helm.engine.upgrade(helm.request())
+
+        assert await helm.statuses() == {1: "superseded", 2: "deployed"}
+
+    @pytest.mark.parametrize("status", ["pending-install", "pending-upgrade", "pending-rollback"])
+    async def test_pending_release_locks(self, helm: HelmSubject, status: str) -> None:
+        await helm.engine.install(helm.request())
+        await helm.set_status(1, status, lambda secret: _with_status(secret, status))
+
+        with pytest.raises(HelmError) as locked:
+            await helm.engine.upgrade(helm.request())
+        assert not locked.value.permanent
+        with pytest.raises(HelmError):
+            await helm.engine.install(helm.request(replace=True))
+        assert await helm.statuses() == {1: status}
+        assert await helm.engine.uninstall(helm.uninstall) == ()
+        assert await helm.statuses() == {}
+
+    async def test_uninstall_removes_the_history_and_its_own_objects(self, helm: HelmSubject) -> None:
+        await helm.engine.install(helm.request())
+        await helm.engine.upgrade(helm.request(text="two"))
+        foreign: JsonObject = {"metadata": {"annotations": {"meta.helm.sh/release-name": "another"}}}
+        await helm.kube.patch(CONFIGMAPS, "hello", foreign, namespace=helm.namespace)
+
+        assert await helm.engine.uninstall(helm.uninstall) == ()
+
+        assert await helm.statuses() == {}
+        await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
+        with pytest.raises(NotFound):
+            await helm.kube.get(DEPLOYMENTS, "hello", namespace=helm.namespace)
+        assert await helm.engine.uninstall(helm.uninstall) == ()
+
+    async def test_existing_object_is_not_taken_without_being_told(self, helm: HelmSubject) -> None:
+        existing: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hello"}}
+        await helm.kube.create(CONFIGMAPS, existing, namespace=helm.namespace)
+
+        with pytest.raises(HelmError) as refused:
+            await helm.engine.install(helm.request())
+        assert refused.value.permanent
+        assert "adopt: true" in refused.value.message
+        assert await helm.statuses() == {}
+
+        await helm.engine.install(helm.request(take_ownership=True))
+        assert await helm.statuses() == {1: "deployed"}
+
+    async def test_upgrade_needs_a_release(self, helm: HelmSubject) -> None:
+        with pytest.raises(HelmError):
+            await helm.engine.upgrade(helm.request())
+
+        assert await helm.statuses() == {}
+
+
+def _with_status(secret: JsonObject, status: str) -> JsonObject:
+    """Return a record with another status, in payload and label."""
+
+    record = decode_record(secret)
+    assert record is not None
+    record["info"]["status"] = status
+    metadata = {key: value for key, value in obj(secret, "metadata").items() if key != "managedFields"}
+    metadata["labels"] = {**obj(metadata, "labels"), "status": status}
+    return {**secret, "metadata": metadata, "data": {"release": encode_record(record)}}

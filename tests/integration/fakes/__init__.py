@@ -1,0 +1,1 @@
+"""The real API server and helm keep the contract that the fakes keep."""

@@ -1,0 +1,66 @@
+"""A clock that a test owns, and an event loop that never waits: its time jumps to the next timer."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable
+from typing import Any
+
+START = 1_800_000_000.0
+"""Seconds since the epoch at which every history begins."""
+
+
+class NothingLeft(Exception):
+    """The loop waits for something that no timer will bring: the test has forgotten it."""
+
+
+class FakeClock:
+    """The time of one history. The wall clock may jump, the other never does."""
+
+    def __init__(self) -> None:
+        self._elapsed = 0.0
+        self.offset = START
+
+    def now(self) -> float:
+        return self.offset + self._elapsed
+
+    def monotonic(self) -> float:
+        return self._elapsed
+
+    def advance(self, seconds: float) -> None:
+        self._elapsed += seconds
+
+
+class _NoWaiting(selectors.SelectSelector):
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        if timeout is None:
+            raise NothingLeft
+        if timeout > 0:
+            self._clock.advance(timeout)
+        return []
+
+
+class FakeTimeLoop(asyncio.SelectorEventLoop):
+    """An event loop on a FakeClock. Work for threads runs at once, in the loop."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._fake_clock = clock
+        super().__init__(_NoWaiting(clock))
+
+    def time(self) -> float:
+        return self._fake_clock.monotonic()
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: object, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # as a thread hands it over
+            future.set_exception(error)
+        return future

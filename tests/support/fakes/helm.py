@@ -1,0 +1,430 @@
+"""helm 4 in memory: what its commands read, write and print, as far as the operator uses them.
+
+It takes the argument lists and the standard input of the shipped engine, keeps its releases in the FakeApiServer as
+helm keeps them, and writes in the order of helm 4.3.1 (`pkg/action`). A template can only print values and the name of
+the release. There are no hooks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import IO
+
+import yaml
+
+from tests.support.fakes.api_server import FakeApiServer, Refused, Target, target_of
+from tests.support.fakes.helm_records import (
+    decode_record,
+    identity,
+    load_chart,
+    objects_of,
+    owned,
+    record_secret,
+    record_target,
+    render,
+)
+from tests.support.fakes.json_patch import Json
+from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult
+from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
+
+PENDING = ("pending-install", "pending-upgrade", "pending-rollback")
+SYSTEM_LABELS = ("name", "owner", "status", "version", "createdAt", "modifiedAt")
+_LAUNCHER_ARGUMENTS = 5
+
+
+class HelmFailed(Exception):
+    """helm ends with exit code 1 and prints this."""
+
+
+@dataclass
+class Fault:
+    """What goes wrong in one run of helm, after `writes` of its writes."""
+
+    error: str = ""
+    """What helm prints. Empty: helm is killed by SIGKILL."""
+    writes: int = 0
+
+
+@dataclass
+class Step:
+    """A step of helm that changed a release, or something that a user did."""
+
+    command: str
+    """Of helm, or `user`."""
+    what: str
+    """The values that were deployed, the revision that was rolled back to, or what the user did."""
+    done: bool = False
+    """Whether it has succeeded, even if nobody was told."""
+
+
+@dataclass
+class _Run:
+    """One process: what it was asked, and how much it has written."""
+
+    command: str
+    namespace: str
+    positional: list[str]
+    flags: dict[str, str]
+    values: Json
+    fault: Fault | None
+    writes: int = 0
+    record: Json | None = None
+    """The release in progress, which helm marks as failed when it gets SIGTERM."""
+    step: Step | None = None
+
+
+@dataclass
+class FakeHelm:
+    """A `ProcessStarter` that is helm; one for all processes of a cluster."""
+
+    server: FakeApiServer
+    clock: Clock = SYSTEM_CLOCK
+    pause: float = 0.0
+    """Seconds between two writes."""
+    around_write: Callable[[str], Callable[[], None]] = lambda _: lambda: None
+    """Called before each write with what is written; what it returns is called after it."""
+    faults: list[Fault | None] = field(default_factory=list)
+    """Of the next steps that change a release, in this order; None is a step without a fault."""
+    refusals: dict[str, Fault] = field(default_factory=dict)
+    """What goes wrong whenever these values (as JSON) are deployed."""
+    steps: list[Step] = field(default_factory=list)
+    """The steps that changed a release, in order, and between them what users did."""
+    running: int = 0
+
+    async def __call__(
+        self, command: Command, *, limits: ProcessLimits, on_start: Callable[[int], None] | None = None
+    ) -> ProcessResult:
+        run = self._parse(command)
+        changes = run.command in ("install", "upgrade", "rollback", "uninstall")
+        if changes:
+            assert not self.running, "two helm processes work at the same time"
+            self.running += 1
+            what = run.positional[-1] if run.command == "rollback" else json.dumps(run.values, sort_keys=True)
+            run.fault = self.refusals.get(what) or (self.faults.pop(0) if self.faults else None)
+            run.step = Step(run.command, what)
+            self.steps.append(run.step)
+        try:
+            await asyncio.sleep(self.pause if changes else 0)  # before the first request
+            return ProcessResult(
+                exit_code=0,
+                stdout=(await getattr(self, f"_{run.command}")(run)).encode(),
+                stdout_truncated=False,
+                stderr="",
+                timed_out=False,
+                duration_seconds=0.0,
+            )
+        except HelmFailed as failed:
+            return _failure(1, f"Error: {failed}\n")
+        except _Killed:
+            return _failure(-9, "")
+        except asyncio.CancelledError:
+            self._terminate(run)
+            raise
+        finally:
+            if changes:
+                self.running -= 1
+
+    def _parse(self, command: Command) -> _Run:
+        arguments = command.arguments
+        if arguments[0] == "-I":  # the launcher of the sandbox, its rules, and the program
+            arguments = arguments[_LAUNCHER_ARGUMENTS:]
+        name, *rest = arguments
+        flags, positional = {}, list[str]()
+        end = rest.index("--") if "--" in rest else len(rest)
+        for each in rest[:end]:
+            key, _, value = each.partition("=")
+            if key.startswith("--"):
+                flags[key[2:]] = value
+            else:
+                positional.append(each)
+        positional += rest[end + 1 :]
+        values = _load_values(_stdin(command.stdin))
+        return _Run(name, flags.get("namespace", ""), positional, flags, values, None)
+
+    # Commands
+
+    async def _version(self, _: _Run) -> str:
+        return "v4.3.1"
+
+    async def _get(self, run: _Run) -> str:
+        subcommand, name = run.positional
+        newest = self._history(run.namespace, name)[-1]
+        if subcommand == "manifest":
+            return str(newest["manifest"])
+        metadata = newest["chart"]["metadata"]
+        return json.dumps(
+            {
+                "revision": newest["version"],
+                "status": newest["info"]["status"],
+                "chart": metadata["name"],
+                "version": metadata["version"],
+                "appVersion": metadata.get("appVersion", ""),
+                "deployedAt": newest["info"]["last_deployed"],
+            }
+        )
+
+    async def _template(self, run: _Run) -> str:
+        name, path = run.positional
+        return render(load_chart(path), run.values, name)
+
+    async def _install(self, run: _Run) -> str:
+        name, path = run.positional
+        history = self._history(run.namespace, name, missing_ok=True)
+        if history and not ("replace" in run.flags and history[-1]["info"]["status"] in ("uninstalled", "failed")):
+            raise HelmFailed("INSTALLATION FAILED: release name check failed: cannot reuse a name that is still in use")
+        record = self._new_record(run, name, path, status="pending-install", description="Initial install underway")
+        objects = objects_of(record["manifest"])
+        self._check_owners(run, name, objects)
+        if history:
+            record["version"] = history[-1]["version"] + 1
+            if history[-1]["info"]["status"] != "failed":
+                await self._set_status(run, history[-1], "superseded", "superseded by new release")
+        await self._create_record(run, record)
+        try:
+            await self._apply(run, name, objects, [])
+        except HelmFailed as failed:
+            await self._fail(run, f'Release "{name}" failed: {failed}')
+            raise HelmFailed(f"INSTALLATION FAILED: {failed}") from None
+        await self._set_status(run, record, "deployed", "Install complete")
+        return json.dumps(record)
+
+    async def _upgrade(self, run: _Run) -> str:
+        name, path = run.positional
+        history = self._history(run.namespace, name, missing_ok=True)
+        if not history:
+            raise HelmFailed(f'UPGRADE FAILED: "{name}" has no deployed releases')
+        last = history[-1]
+        if last["info"]["status"] in PENDING:
+            raise HelmFailed("UPGRADE FAILED: another operation (install/upgrade/rollback) is in progress")
+        deployed = [each for each in history if each["info"]["status"] == "deployed"]
+        if not deployed and last["info"]["status"] not in ("failed", "superseded"):
+            raise HelmFailed(f'UPGRADE FAILED: "{name}" has no deployed releases')
+        current = deployed[-1] if deployed else last
+        record = self._new_record(run, name, path, status="pending-upgrade", description="Preparing upgrade")
+        record["version"] = last["version"] + 1
+        record["info"]["first_deployed"] = current["info"]["first_deployed"]
+        record["labels"] = {**last["labels"], **record["labels"]}
+        objects, before = objects_of(record["manifest"]), objects_of(current["manifest"])
+        known = {identity(each) for each in before}
+        self._check_owners(run, name, [each for each in objects if identity(each) not in known])
+        await self._prune(run, history)
+        await self._create_record(run, record)
+        try:
+            await self._apply(run, name, objects, before)
+        except HelmFailed as failed:
+            await self._write_record(run, current)
+            await self._fail(run, f'Upgrade "{name}" failed: {failed}')
+            raise HelmFailed(f"UPGRADE FAILED: {failed}") from None
+        await self._set_status(run, current, "superseded", current["info"]["description"])
+        await self._set_status(run, record, "deployed", "Upgrade complete")
+        return json.dumps(record)
+
+    async def _rollback(self, run: _Run) -> str:
+        name, number = run.positional
+        history = self._history(run.namespace, name)
+        current = history[-1]
+        wanted = [each for each in history if each["version"] == int(number)]
+        if not wanted:
+            raise HelmFailed(f"release has no {number} version")
+        info = {**current["info"], "status": "pending-rollback", "description": f"Rollback to {number}"}
+        info["last_deployed"] = self._now()
+        record = {**wanted[0], "version": current["version"] + 1, "info": info}
+        await self._prune(run, history)
+        await self._create_record(run, record)
+        try:
+            await self._apply(run, name, objects_of(record["manifest"]), objects_of(current["manifest"]))
+        except HelmFailed as failed:
+            await self._set_status(run, current, "superseded", current["info"]["description"])
+            await self._set_status(run, record, "failed", f'Rollback "{name}" failed: {failed}')
+            raise
+        for each in self._history(run.namespace, name):
+            if each["info"]["status"] == "deployed":
+                await self._set_status(run, each, "superseded", each["info"]["description"])
+        await self._set_status(run, record, "deployed", info["description"])
+        return "Rollback was a success! Happy Helming!\n"
+
+    async def _uninstall(self, run: _Run) -> str:
+        (name,) = run.positional
+        history = self._history(run.namespace, name, missing_ok=True)
+        if not history:
+            raise HelmFailed(f"uninstall: Release not loaded: {name}: release: not found")
+        newest = history[-1]
+        if newest["info"]["status"] != "uninstalled":
+            await self._set_status(run, newest, "uninstalling", "Deletion in progress (or silently failed)")
+            for each in reversed(objects_of(newest["manifest"])):
+                target = target_of(each, namespace=run.namespace)
+                if self._owner(target) == (name, run.namespace):
+                    with self._write(run, f"delete {target.plural}"):
+                        self.server.delete(target, {})
+                    await asyncio.sleep(self.pause)
+        for each in history:
+            with self._write(run, "delete record"):
+                self.server.delete(record_target(run.namespace, name, each["version"]), {})
+                _set_done(run, done=each is newest)
+        return f'release "{name}" uninstalled\n'
+
+    # Records
+
+    def _new_record(self, run: _Run, name: str, path: str, *, status: str, description: str) -> Json:
+        chart, now = load_chart(path), self._now()
+        labels = dict(pair.split("=", 1) for pair in run.flags.get("labels", "").split(",") if pair)
+        return {
+            "name": name,
+            "info": {"first_deployed": now, "last_deployed": now, "status": status, "description": description},
+            "chart": {"metadata": chart.metadata, "values": chart.values},
+            "config": run.values,
+            "manifest": render(chart, run.values, name),
+            "version": 1,
+            "namespace": run.namespace,
+            "labels": labels,
+            "apply_method": "ssa",
+        }
+
+    def _history(self, namespace: str, name: str, *, missing_ok: bool = False) -> list[Json]:
+        prefix, found = f"sh.helm.release.v1.{name}.v", []
+        for secret in self.server.all("secrets"):
+            metadata = secret["metadata"]
+            if metadata["namespace"] == namespace and metadata["name"].startswith(prefix):
+                record = decode_record(secret)
+                if record is not None and metadata["labels"].get("name") == name:
+                    labels = {key: value for key, value in metadata["labels"].items() if key not in SYSTEM_LABELS}
+                    found.append({**record, "labels": labels})
+        if not (found or missing_ok):
+            raise HelmFailed("release: not found")
+        return sorted(found, key=lambda each: int(each["version"]))
+
+    async def _create_record(self, run: _Run, record: Json) -> None:
+        run.record = record
+        secret = record_secret(record, {"createdAt": str(int(self.clock.now()))})
+        target = record_target(run.namespace, record["name"], record["version"])
+        with self._write(run, f"create record {record['info']['status']}"):
+            self.server.create(target, secret)
+        await asyncio.sleep(self.pause)
+
+    async def _write_record(self, run: _Run, record: Json) -> None:
+        secret = record_secret(record, {"modifiedAt": str(int(self.clock.now()))})
+        target = record_target(run.namespace, record["name"], record["version"])
+        with self._write(run, f"update record {record['info']['status']}"):
+            self.server.replace(target, secret)
+            _set_done(run, done=record["info"]["status"] == "deployed" and record is run.record)
+
+    async def _set_status(self, run: _Run, record: Json, status: str, description: str) -> None:
+        record["info"] = {**record["info"], "status": status, "description": description}
+        await self._write_record(run, record)
+        if record is run.record:
+            run.record = None
+        if status in ("uninstalling", "superseded"):
+            await asyncio.sleep(self.pause)
+
+    async def _fail(self, run: _Run, description: str) -> None:
+        record, run.record = run.record, None
+        assert record is not None
+        record["info"] = {**record["info"], "status": "failed", "description": description}
+        run.fault = None
+        await self._write_record(run, record)
+
+    async def _prune(self, run: _Run, history: list[Json]) -> None:
+        limit = int(run.flags.get("history-max", "0"))
+        deployed = max((each["version"] for each in history if each["info"]["status"] == "deployed"), default=0)
+        surplus = len(history) - (limit - 1) if limit else 0
+        for each in [each for each in history if each["version"] != deployed][: max(surplus, 0)]:
+            with self._write(run, "prune record"):
+                self.server.delete(record_target(run.namespace, each["name"], each["version"]), {})
+
+    # Objects
+
+    async def _apply(self, run: _Run, name: str, objects: list[Json], before: list[Json]) -> None:
+        old = {identity(each): owned(each, name, run.namespace) for each in before}
+        for each in objects:
+            body, target = owned(each, name, run.namespace), target_of(each, namespace=run.namespace)
+            with self._write(run, f"apply {target.plural}"):
+                self.server.apply(target, body, manager="helm", before=old.get(identity(each)))
+            await asyncio.sleep(self.pause)
+        wanted = {identity(each) for each in objects}
+        for each in before:
+            target = target_of(each, namespace=run.namespace)
+            if identity(each) not in wanted and self._owner(target) is not None:
+                with self._write(run, f"delete {target.plural}"):
+                    self.server.delete(target, {})
+
+    def _check_owners(self, run: _Run, name: str, objects: list[Json]) -> None:
+        for each in objects:
+            target = target_of(each, namespace=run.namespace)
+            live = self.server.find(target.plural, target.name, namespace=target.namespace)
+            if live is None or "take-ownership" in run.flags or self._owner(target) == (name, run.namespace):
+                continue
+            step = "INSTALLATION FAILED: unable to continue with install"
+            if run.command == "upgrade":
+                step = "UPGRADE FAILED: unable to continue with update"
+            raise HelmFailed(
+                f'{step}: {target.kind} "{target.name}" in namespace "{run.namespace}" exists and cannot be imported '
+                "into the current release: invalid ownership metadata"
+            )
+
+    def _owner(self, target: Target) -> tuple[str, str] | None:
+        live = self.server.find(target.plural, target.name, namespace=target.namespace)
+        if live is None:
+            return None
+        annotations = live["metadata"].get("annotations", {})
+        return annotations.get("meta.helm.sh/release-name"), annotations.get("meta.helm.sh/release-namespace")
+
+    # Faults
+
+    @contextmanager
+    def _write(self, run: _Run, what: str) -> Iterator[None]:
+        fault = run.fault
+        if fault is not None and run.writes == fault.writes:
+            run.fault = None
+            if not fault.error:
+                raise _Killed
+            raise HelmFailed(fault.error)
+        run.writes += 1
+        done = self.around_write(f"{run.command}: {what}")
+        try:
+            yield
+        except Refused as refused:
+            raise HelmFailed(str(refused)) from None
+        done()
+
+    def _terminate(self, run: _Run) -> None:
+        """React to SIGTERM: an install or upgrade is marked as failed."""
+        if run.record is not None and run.command in ("install", "upgrade"):
+            record = run.record
+            record["info"] = {**record["info"], "status": "failed", "description": "context canceled"}
+            secret = record_secret(record, {"modifiedAt": str(int(self.clock.now()))})
+            done = self.around_write(f"{run.command}: terminated")
+            self.server.replace(record_target(run.namespace, record["name"], record["version"]), secret)
+            done()
+
+    def _now(self) -> str:
+        return datetime.fromtimestamp(self.clock.now(), UTC).isoformat()
+
+
+def _set_done(run: _Run, *, done: bool) -> None:
+    if run.step is not None and done:
+        run.step.done = True
+
+
+class _Killed(Exception):
+    """This helm gets SIGKILL."""
+
+
+@functools.lru_cache(maxsize=256)
+def _load_values(text: bytes) -> Json:
+    return yaml.safe_load(text) or {}
+
+
+def _stdin(stdin: bytes | IO[bytes] | None) -> bytes:
+    return stdin if isinstance(stdin, bytes) else b""
+
+
+def _failure(code: int, stderr: str) -> ProcessResult:
+    return ProcessResult(
+        exit_code=code, stdout=b"", stdout_truncated=False, stderr=stderr, timed_out=False, duration_seconds=0.0
+    )

@@ -1,0 +1,128 @@
+"""Charts and release records as helm reads and writes them."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import gzip
+import io
+import json
+import re
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.fakes.api_server import Target
+from tests.support.fakes.json_patch import Json, merge
+
+_PLACEHOLDER = re.compile(r"\{\{-? *([.\w]+)(?: \| (quote))? *-?\}\}")
+
+
+@dataclass(frozen=True)
+class Chart:
+    metadata: Json
+    values: Json
+    templates: dict[str, str]
+
+
+_charts: dict[str, Chart] = {}
+
+
+def load_chart(path: str) -> Chart:
+    if path not in _charts:
+        files = {}
+        with tarfile.open(fileobj=io.BytesIO(Path(path).read_bytes())) as archive:
+            for member in archive:
+                opened = archive.extractfile(member)
+                assert opened is not None
+                files[member.name.partition("/")[2]] = opened.read().decode()
+        templates = {name: text for name, text in sorted(files.items()) if name.startswith("templates/")}
+        _charts[path] = Chart(
+            yaml.safe_load(files["Chart.yaml"]), yaml.safe_load(files.get("values.yaml", "")) or {}, templates
+        )
+    return _charts[path]
+
+
+def render(chart: Chart, values: Json, release: str) -> str:
+    context = {
+        "Values": merge(chart.values, values),
+        "Release": {"Name": release},
+        "Chart": {"Version": chart.metadata["version"]},
+    }
+
+    def replace(matched: re.Match[str]) -> str:
+        found: Any = context
+        for key in matched[1].strip(".").split("."):
+            found = found[key]
+        shown = str(found).lower() if isinstance(found, bool) else str(found)
+        return json.dumps(shown) if matched[2] else shown
+
+    name = chart.metadata["name"]
+    return "".join(
+        f"---\n# Source: {name}/{path}\n{_PLACEHOLDER.sub(replace, template)}"
+        for path, template in chart.templates.items()
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def objects_of(manifest: str) -> list[Json]:
+    """Return the objects of a manifest; nobody changes them."""
+    return [each for each in yaml.safe_load_all(manifest) if each]
+
+
+def identity(body: Json) -> tuple[str, str]:
+    return body["kind"], body["metadata"]["name"]
+
+
+def owned(body: Json, release: str, namespace: str) -> Json:
+    metadata = body["metadata"]
+    return {
+        **body,
+        "metadata": {
+            **metadata,
+            "labels": {**metadata.get("labels", {}), "app.kubernetes.io/managed-by": "Helm"},
+            "annotations": {
+                **metadata.get("annotations", {}),
+                "meta.helm.sh/release-name": release,
+                "meta.helm.sh/release-namespace": namespace,
+            },
+        },
+    }
+
+
+def record_target(namespace: str, name: str, revision: int) -> Target:
+    return Target("", "v1", "secrets", namespace, f"sh.helm.release.v1.{name}.v{revision}")
+
+
+def record_secret(record: Json, labels: Json) -> Json:
+    payload = {key: value for key, value in record.items() if key != "labels"}
+    own = {"name": record["name"], "owner": "helm", "version": str(record["version"])}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "helm.sh/release.v1",
+        "metadata": {
+            "name": f"sh.helm.release.v1.{record['name']}.v{record['version']}",
+            "labels": {**record["labels"], **labels, **own, "status": record["info"]["status"]},
+        },
+        "data": {"release": encode_record(payload)},
+    }
+
+
+def encode_record(payload: Json) -> str:
+    """Return the value of `data.release` for a payload."""
+    packed = gzip.compress(json.dumps(payload).encode(), compresslevel=1, mtime=0)
+    return base64.b64encode(base64.b64encode(packed)).decode()
+
+
+def decode_record(secret: Json) -> Json | None:
+    """Return the payload of a release Secret, or None if it is damaged."""
+    try:
+        packed = base64.b64decode(base64.b64decode(secret["data"]["release"], validate=True), validate=True)
+        found: Json = json.loads(gzip.decompress(packed))
+    except (ValueError, OSError, KeyError):
+        return None
+    return found

@@ -1,0 +1,370 @@
+"""Histories of one XApp: what users and faults do to it, and what must be true whatever they did."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from structlog.typing import EventDict, WrappedLogger
+
+from tests.support.charts import chart_archive, chart_archive_manifest
+from tests.support.fakes.api_server import Target
+from tests.support.fakes.clock import FakeClock, FakeTimeLoop
+from tests.support.fakes.helm import Step
+from tests.support.fakes.helm_records import decode_record, encode_record
+from tests.support.fakes.json_patch import Json
+from tests.support.fakes.operator import BROKEN, NAMESPACE, FakeCluster, Killed
+from xapp_operator.config import Settings
+
+GOOD_TAGS = ["one", "two", "three"]
+TIMEOUT_SECONDS = 30
+RESYNC_SECONDS = 100
+PAUSE_SECONDS = 0.2
+"""Between two writes of helm, so that other things happen in the middle of its steps."""
+LAG_SECONDS = 2.0
+"""Of watches, so that decisions do not rest on what they have not shown yet."""
+QUIET_SECONDS = 110.0
+"""After this time without a write, with a resync in it, an XApp has settled."""
+SETTLED_AFTER_MAX_SECONDS = 3600.0
+STEADY_SECONDS = 210.0
+
+_CONFIGMAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}
+data:
+  tag: {{ .Values.tag | quote }}
+"""
+_DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .Release.Name }}
+spec:
+  replicas: 1
+  progressDeadlineSeconds: 60
+  selector: {matchLabels: {app: hello}}
+  template:
+    metadata: {labels: {app: hello}}
+    spec: {containers: [{name: main, image: "example.com/xapp:{{ .Values.tag }}"}]}
+"""
+_ARCHIVE = chart_archive(
+    {"values.yaml": "tag: one\n", "templates/configmap.yaml": _CONFIGMAP, "templates/deployment.yaml": _DEPLOYMENT}
+)
+STORED_CHART = chart_archive_manifest(_ARCHIVE, namespace=NAMESPACE)
+
+STALLED_REASONS = {
+    "AccessDenied",
+    "HealthCheckFailed",
+    "InstallFailed",
+    "RollbackFailed",
+    "UpgradeFailed",
+    "ValuesInvalid",
+    "ChartInvalid",
+}
+
+
+def make_settings(cache_dir: Any) -> Settings:
+    """Return the settings of every operator in a history."""
+    return Settings(
+        helm="/bin/sh",
+        cache_dir=cache_dir,
+        allow_operator_identity=True,
+        repository_denied_networks=(),
+        resync_seconds=RESYNC_SECONDS,
+        backoff_max_seconds=RESYNC_SECONDS / 3,
+    )
+
+
+def xapp_body(*, tag: str = "one", **spec: Any) -> Json:
+    """Return an XApp whose pods run an image with `tag`."""
+    return {
+        "apiVersion": "xapp-operator.io/v1alpha1",
+        "kind": "XApp",
+        "metadata": {"name": "hello", "namespace": NAMESPACE},
+        "spec": {
+            "xAppName": "hello",
+            "organization": "acme",
+            "team": "ran",
+            "version": "0.1.0",
+            "owner": "jane",
+            "namespace": NAMESPACE,
+            "method": "Upload Chart",
+            "archive": {
+                "chartArchiveRef": {"name": STORED_CHART["metadata"]["name"]},
+                "digest": STORED_CHART["spec"]["digest"],
+            },
+            "values": {"tag": tag},
+            "timeout": f"{TIMEOUT_SECONDS}s",
+            "upgrade": {"onFailure": "rollback"},
+            "deletionPolicy": "Uninstall",
+            **spec,
+        },
+    }
+
+
+@dataclass
+class History:
+    """One XApp named hello in a cluster of its own, and everything that was done to it."""
+
+    cluster: FakeCluster
+    unexpected: list[str] = field(default_factory=list)
+    """Exceptions that the operator did not expect."""
+    removed: list[tuple[Json, dict[int, str]]] = field(default_factory=list)
+    """The XApp as it was when it went away, and the revisions that were left then."""
+    tokens: int = 0
+    orphaned: bool = False
+
+    # What users do
+
+    def create(self, **spec: Any) -> None:
+        if self.cluster.xapp() is None:
+            self._note("create")
+            self.cluster.create(xapp_body(**spec))
+
+    def edit(self, **spec: Any) -> None:
+        self._note(f"edit {spec}")
+        self.cluster.edit({"spec": spec})
+
+    def set_tag(self, tag: str) -> None:
+        self.edit(values={"tag": tag})
+
+    def annotate(self, name: str, value: str = "") -> None:
+        """Set an annotation to a value that it never had."""
+        self.tokens += 1
+        self._note(f"{name} {value}")
+        text = f"{value}@{self.tokens}" if value else str(self.tokens)
+        self.cluster.edit({"metadata": {"annotations": {f"xapp-operator.io/{name}": text}}})
+
+    def delete(self) -> None:
+        self._note("delete")
+        self.cluster.delete()
+
+    def uninstall_by_hand(self) -> None:
+        """Remove the release, as a person's `helm uninstall` does."""
+        self._note("uninstall by hand")
+        server = self.cluster.server
+        for plural in ("secrets", "deployments", "configmaps"):
+            for body in server.all(plural):
+                if body["metadata"].get("labels", {}).get("owner", "helm") == "helm":
+                    group = "apps" if plural == "deployments" else ""
+                    server.delete(Target(group, "v1", plural, NAMESPACE, body["metadata"]["name"]), {})
+
+    def leave_behind(self, status: str) -> None:
+        """Give the newest revision a status that another helm may have left."""
+        self._note(f"left {status}")
+        secret = self._records()[-1] if self._records() else None
+        record = secret and decode_record(secret)
+        if secret is None or record is None:
+            return
+        record["info"]["status"] = status
+        patch = {"metadata": {"labels": {"status": status}}, "data": {"release": encode_record(record)}}
+        self.cluster.server.patch(Target("", "v1", "secrets", NAMESPACE, secret["metadata"]["name"]), patch)
+
+    def _note(self, what: str) -> None:
+        self.cluster.helm.steps.append(Step("user", what))
+
+    # What there is
+
+    def _records(self) -> list[Json]:
+        secrets = (each for each in self.cluster.server.all("secrets") if each["type"] == "helm.sh/release.v1")
+        return sorted(secrets, key=lambda each: int(each["metadata"]["labels"]["version"]))
+
+    @property
+    def deployed_tags(self) -> list[str]:
+        """Return the tag of each revision that is called deployed."""
+        records = (decode_record(each) for each in self._records())
+        return [each["config"]["tag"] for each in records if each and each["info"]["status"] == "deployed"]
+
+    @property
+    def live_tags(self) -> set[str]:
+        """Return the tags of the objects that exist."""
+        config_maps = {each["data"]["tag"] for each in self.cluster.server.all("configmaps")}
+        images = (
+            each["spec"]["template"]["spec"]["containers"][0]["image"]
+            for each in self.cluster.server.all("deployments")
+        )
+        return config_maps | {image.rpartition(":")[2] for image in images}
+
+    def describe(self) -> str:
+        """Return what has happened, for a failure."""
+        steps = (f"{each.command} {each.what}{'' if each.done else ' !'}" for each in self.cluster.helm.steps)
+        body = self.cluster.xapp() or {}
+        lines = [*steps, f"revisions: {self.cluster.revisions}", f"live: {self.live_tags}", f"ended: {self.outcome}"]
+        shown = {key: value for key, value in body.get("status", {}).items() if key not in ("history", "release")}
+        return "\n".join([*lines, f"writes: {self.cluster.writes[-30:]}", json.dumps(shown)])
+
+    @property
+    def helm_steps(self) -> list[Step]:
+        return [each for each in self.cluster.helm.steps if each.command != "user"]
+
+    @property
+    def outcome(self) -> str:
+        """Return in a few words how it ended."""
+        ready, stalled = self.cluster.condition("Ready"), self.cluster.condition("Stalled")
+        if self.cluster.xapp() is None:
+            return "gone"
+        if ready is None:
+            return "unknown"
+        return f"{'Stalled' if stalled else 'Ready' if ready['status'] == 'True' else 'NotReady'} {ready['reason']}"
+
+    # What must be true
+
+    async def settle(self) -> None:
+        """End all faults, and wait until nothing is written any more."""
+        cluster = self.cluster
+        cluster.kill = None
+        cluster.helm.faults.clear()
+        since = cluster.clock.monotonic()
+        while True:
+            writes = len(cluster.writes)
+            await cluster.wait(QUIET_SECONDS)
+            if len(cluster.writes) == writes:
+                return
+            late = cluster.clock.monotonic() - since > SETTLED_AFTER_MAX_SECONDS
+            assert not late, f"never settles: {cluster.writes[-20:]}"
+
+    async def check_steady(self) -> None:
+        """A settled XApp costs no write and no helm, and a healthy one no request at all."""
+        cluster = self.cluster
+        before = (len(cluster.writes), len(cluster.helm.steps), cluster.lives)
+        assert cluster.transport is not None
+        requests = len(cluster.transport.requests)
+        await cluster.wait(STEADY_SECONDS)
+        assert (len(cluster.writes), len(cluster.helm.steps), cluster.lives) == before
+        if self.outcome.startswith("Ready"):
+            assert cluster.transport.requests[requests:] == []
+
+    def check(self) -> None:
+        """Check all that is true of every settled history."""
+        assert self.unexpected == []
+        self._check_removals()
+        self._check_steps()
+        assert not any(each.startswith("pending") for each in self.cluster.revisions.values()) or self._is_resting()
+        body = self.cluster.xapp()
+        if body is None:
+            return
+        ready = self.cluster.condition("Ready")
+        assert "deletionTimestamp" not in body["metadata"], "the deletion never ends"
+        if body["spec"].get("suspend"):
+            assert body["status"]["phase"] == "Suspended"
+            return
+        assert ready is not None, "no Ready for the current generation"
+        if ready["status"] == "True":
+            self._check_ready(body)
+        else:
+            stalled = self.cluster.condition("Stalled")
+            assert ready["reason"] in STALLED_REASONS, ready
+            assert stalled is not None or ready["reason"] == "HealthCheckFailed", ready
+
+    def _is_resting(self) -> bool:
+        body = self.cluster.xapp()
+        return body is None or bool(body["spec"].get("suspend"))
+
+    def _check_ready(self, body: Json) -> None:
+        status = body["status"]
+        newest = max(self.cluster.revisions)
+        assert self.cluster.revisions[newest] == "deployed"
+        assert list(self.cluster.revisions.values()).count("deployed") == 1, self.cluster.revisions
+        assert status["release"]["revision"] == newest
+        assert [each["revision"] for each in status["history"]] == sorted(self.cluster.revisions, reverse=True)
+        (tag,) = self.deployed_tags
+        assert self.live_tags == {tag}
+        if status.get("heldRevision") is None:
+            assert tag == body["spec"]["values"]["tag"]
+        assert self.cluster.healed or BROKEN not in tag
+        assert self.cluster.condition("Stalled") is None
+        assert self.cluster.condition("Reconciling") is None
+
+    def _check_removals(self) -> None:
+        """The finalizer is dropped only when the release is gone, or is to stay."""
+        for body, revisions in self.removed:
+            if body["spec"]["deletionPolicy"] == "Uninstall":
+                assert revisions == {}, f"the XApp went away before its release: {revisions}"
+        if self.cluster.xapp() is None and not self.orphaned and self.removed:
+            assert self.live_tags == set(), "objects are left over"
+            assert self._records() == []
+
+    def _check_steps(self) -> None:
+        deleting, good, done = False, False, set[str]()
+        for step in self.cluster.helm.steps:
+            if step.command == "user":
+                deleting = deleting or step.what in ("delete", "left uninstalling")
+                done.clear()
+                if step.what in ("uninstall by hand", "create") or step.what.startswith("left"):
+                    good = False
+                continue
+            if step.command == "uninstall":
+                assert deleting, "a remedy has uninstalled a release"
+                good, done = False, set()
+            elif step.command == "install":
+                assert not good, "a release that was deployed is installed again"
+            if step.done and step.command in ("install", "upgrade"):
+                assert step.what not in done, f"{step} is repeated, although it had succeeded"
+                done.add(step.what)
+            good = good or (step.done and step.command != "uninstall")
+
+
+Play = Callable[[History], Coroutine[Any, Any, None]]
+
+
+def run_history(settings: Settings, play: Play, check: Callable[[History], None] = lambda _: None) -> History:
+    """Let `play` happen to a new cluster with a running operator, and check what must be true in the end.
+
+    `check` checks what else must be true of this history.
+    """
+    clock = FakeClock()
+    loop = FakeTimeLoop(clock)
+    unexpected: list[str] = []
+
+    def collect(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        if event.get("exc_info"):
+            unexpected.append(repr(event))
+        raise structlog.DropEvent
+
+    async def run() -> History:
+        cluster = FakeCluster(settings, clock)
+        cluster.helm.pause = PAUSE_SECONDS
+        cluster.server.lag = LAG_SECONDS
+        history = History(cluster, unexpected)
+
+        def note_removal(plural: str, body: Json) -> None:
+            if plural == "xapps":
+                history.removed.append((body, cluster.revisions))
+                history.orphaned = history.orphaned or body["spec"]["deletionPolicy"] == "Orphan"
+
+        cluster.server.on_removed.append(note_removal)
+        cluster.create(STORED_CHART)
+        await cluster.start()
+        try:
+            await play(history)
+            await history.settle()
+            history.check()
+            check(history)
+            await history.check_steady()
+        except AssertionError as error:
+            error.add_note(history.describe())
+            raise
+        finally:
+            await cluster.stop()
+        return history
+
+    def note(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if not isinstance(context.get("exception"), Killed):
+            unexpected.append(repr(context))
+
+    loop.set_exception_handler(note)
+    before = structlog.get_config()
+    structlog.configure(processors=[collect])
+    try:
+        asyncio.set_event_loop(loop)
+        return loop.run_until_complete(run())
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+        structlog.configure(**before)

@@ -1,0 +1,335 @@
+"""The whole operator on the fakes: as many lives as a test wants, each ended where it says.
+
+Everything between the edges is the shipped code: `OperatorRuntime` with its queue, workers, watches, observer, plan,
+verbs and status writer, and the Kubernetes client and the helm engine below them. kopf is played by `_KopfStandIn`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubernetes.aio.client import Configuration
+
+from tests.support.fakes.api_server import FakeApiServer, FakeTransport, Target
+from tests.support.fakes.clock import FakeClock
+from tests.support.fakes.helm import FakeHelm
+from tests.support.fakes.json_patch import Json
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import FINALIZER
+from xapp_operator.config import Settings
+from xapp_operator.errors import KubeError
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.credentials import ClusterCredentials
+from xapp_operator.kube.resources import XAPPS
+from xapp_operator.kube.transport import ApiRequest
+from xapp_operator.reconcile.runtime import OperatorRuntime
+from xapp_operator.telemetry.metrics import Metrics
+
+NAMESPACE = "ns"
+DELETE_WAIT_SECONDS = 5.0
+DELETE_RETRY_SECONDS = 1.0
+BROKEN = "broken"
+"""An image tag with which pods never become ready."""
+
+
+class Killed(BaseException):
+    """The process that did this got SIGKILL."""
+
+
+@dataclass
+class Kill:
+    """Ends the operator, and its helm with it, at the `write`th write from now: before or after it."""
+
+    write: int
+    after: bool
+
+
+async def _never() -> float:
+    return 1e9
+
+
+def fake_credentials() -> ClusterCredentials:
+    """Return credentials that nobody checks."""
+    configuration = Configuration(host="http://fake")
+    return ClusterCredentials(configuration, refresh=_never, first_refresh=1e9, kubeconfig_path="/fake")
+
+
+@dataclass
+class FakeCluster:
+    """One cluster with the operator, its time, and what the operator and its helm have written."""
+
+    settings: Settings
+    clock: FakeClock = field(default_factory=FakeClock)
+    kill: Kill | None = None
+    writes: list[str] = field(default_factory=list)
+    """Every write of the operator and of helm."""
+    lives: int = 0
+    downtime: float = 1.0
+    """Seconds until the operator starts again after a kill."""
+    healed: bool = False
+    """Broken images have been mended."""
+    outage: bool = False
+    """No pod is ready."""
+
+    def __post_init__(self) -> None:
+        self.server = FakeApiServer(self.clock)
+        self.helm = FakeHelm(self.server, self.clock, around_write=self._around_write)
+        self.server.on_stored.append(self._run_controllers)
+        self._history: asyncio.Task[Any] | None = None
+        self._died = asyncio.Event()
+        self._keeper: asyncio.Task[None] | None = None
+        self.transport: FakeTransport | None = None
+        self._credentials = fake_credentials()
+
+    # The operator
+
+    async def start(self) -> None:
+        """Start the operator; when it is killed, it starts again, as in a Deployment."""
+        self._history = asyncio.current_task()
+        self._keeper = asyncio.create_task(self._keep_running(), name="keeper")
+        await asyncio.sleep(0)
+
+    async def stop(self) -> None:
+        """Kill the operator for good."""
+        assert self._keeper is not None
+        self._died.set()
+        self._keeper.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._keeper
+        await _end_tasks(but=[asyncio.current_task()])
+
+    async def _keep_running(self) -> None:
+        while True:
+            self.lives += 1
+            self._died = asyncio.Event()
+            life = asyncio.create_task(self._live(self._died), name="operator")
+            died = asyncio.create_task(self._died.wait(), name="death")
+            await asyncio.wait({life, died}, return_when=asyncio.FIRST_COMPLETED)
+            if life.done() and not self._died.is_set():
+                life.result()
+            life.cancel()
+            await _end_tasks(but=[asyncio.current_task(), self._history])
+            self.helm.running = 0
+            await asyncio.sleep(self.downtime)
+
+    async def _live(self, died: asyncio.Event) -> None:
+        def around_write(request: ApiRequest) -> Callable[[], None]:
+            if died.is_set():
+                raise Killed
+            return self._around_write(f"{request.method} {request.path}")
+
+        self.transport = FakeTransport(self.server, self._credentials, around_write=around_write)
+        async with KubeClient(self.transport) as kube:
+            runtime = OperatorRuntime(kube, self.settings, Metrics(), clock=self.clock, start_helm=self.helm)
+            async with runtime:
+                await _KopfStandIn(kube, runtime).run()
+
+    def _around_write(self, what: str) -> Callable[[], None]:
+        if self._died.is_set():
+            raise Killed
+        kill = self.kill
+        if kill is not None:
+            self.kill = Kill(kill.write - 1, after=kill.after) if kill.write else None
+            kill = None if kill.write else kill
+        if kill is not None and not kill.after:
+            self._die(f"killed before {what}")
+
+        def done() -> None:
+            self.writes.append(what)
+            if kill is not None:
+                self._die(f"killed after {what}")
+
+        return done
+
+    def _die(self, why: str) -> None:
+        self.writes.append(why)
+        self._died.set()
+        raise Killed
+
+    # The user
+
+    def xapp(self, name: str = "hello") -> Json | None:
+        return self.server.find("xapps", name)
+
+    def create(self, body: Json) -> None:
+        plural = {"XApp": "xapps", "ChartArchive": "chartarchives", "Secret": "secrets"}[body["kind"]]
+        group, _, version = body["apiVersion"].rpartition("/")
+        self.server.create(Target(group, version, plural, NAMESPACE), body)
+
+    def edit(self, change: Json, name: str = "hello") -> bool:
+        """Merge a change into the XApp; return False when it is gone."""
+        if self.xapp(name) is None:
+            return False
+        self.server.patch(_xapp_target(name), change)
+        return True
+
+    def delete(self, name: str = "hello") -> None:
+        if self.xapp(name) is not None:
+            self.server.delete(_xapp_target(name), {})
+
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        if self._keeper is not None and self._keeper.done():
+            self._keeper.result()  # the operator ended by itself
+
+    async def wait_for(self, condition: Callable[[], bool], *, seconds: float) -> bool:
+        """Wait until a condition holds, at most for so long."""
+        until = self.clock.monotonic() + seconds
+        while not condition():
+            if self.clock.monotonic() > until:
+                return False
+            await self.wait(1.0)
+        return True
+
+    def condition(self, kind: str, name: str = "hello") -> Json | None:
+        """Return a condition of the current generation."""
+        found = self.xapp(name) or {}
+        for each in found.get("status", {}).get("conditions", ()):
+            if each["type"] == kind and each["observedGeneration"] == found["metadata"]["generation"]:
+                condition: Json = each
+                return condition
+        return None
+
+    @property
+    def revisions(self) -> dict[int, str]:
+        """Return the status of each stored revision, as the labels tell it."""
+        found = {}
+        for secret in self.server.all("secrets"):
+            labels = secret["metadata"].get("labels", {})
+            if labels.get("owner") == "helm":
+                found[int(labels["version"])] = labels["status"]
+        return dict(sorted(found.items()))
+
+    # The controllers of Kubernetes
+
+    def _run_controllers(self, plural: str, body: Json) -> None:
+        if (
+            plural == "deployments"
+            and body.get("status", {}).get("observedGeneration") != body["metadata"]["generation"]
+        ):
+            asyncio.get_running_loop().call_later(1.0, self._roll_out, body["metadata"])
+
+    def heal(self) -> None:
+        """Let every image work from now on."""
+        self.healed = True
+        self._roll_out_all()
+
+    def set_outage(self, *, on: bool) -> None:
+        """Let no pod be ready, or those with a good image again, as when a node is away."""
+        self.outage = on
+        self._roll_out_all()
+
+    def _roll_out_all(self) -> None:
+        for body in self.server.all("deployments"):
+            self._roll_out(body["metadata"])
+
+    def _roll_out(self, metadata: Json, *, late: bool = False) -> None:
+        body = self.server.find("deployments", metadata["name"], namespace=metadata["namespace"])
+        if body is None:
+            return
+        replicas = body["spec"].get("replicas", 1)
+        image = body["spec"]["template"]["spec"]["containers"][0]["image"]
+        broken = self.outage or (BROKEN in image and not self.healed)
+        ready = 0 if broken else replicas
+        progress = {"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated"}
+        if not broken:
+            progress["reason"] = "NewReplicaSetAvailable"
+        elif late:
+            progress |= {"status": "False", "reason": "ProgressDeadlineExceeded"}
+        else:
+            deadline = body["spec"].get("progressDeadlineSeconds", 600)
+            asyncio.get_running_loop().call_later(deadline, self._end_roll_out, body["metadata"])
+        target = Target("apps", "v1", "deployments", metadata["namespace"], metadata["name"], "status")
+        status = {
+            "observedGeneration": body["metadata"]["generation"],
+            "replicas": replicas,
+            "updatedReplicas": replicas,
+            "readyReplicas": ready,
+            "availableReplicas": ready,
+            "conditions": [
+                {"type": "Available", "status": "False" if broken else "True", "reason": "MinimumReplicas"},
+                progress,
+            ],
+        }
+        self.server.patch(target, {"status": status})
+
+    def _end_roll_out(self, metadata: Json) -> None:
+        body = self.server.find("deployments", metadata["name"], namespace=metadata["namespace"])
+        if body is not None and body["metadata"]["generation"] == metadata["generation"]:
+            self._roll_out(body["metadata"], late=True)
+
+
+def _xapp_target(name: str) -> Target:
+    return Target(XAPPS.group, XAPPS.version, XAPPS.plural, NAMESPACE, name)
+
+
+async def _end_tasks(*, but: Collection[asyncio.Task[Any] | None]) -> None:
+    """End every task of the loop but these, as SIGKILL does: none of them can write any more."""
+    while left := asyncio.all_tasks() - set(but):
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+
+class _KopfStandIn:
+    """Does what kopf does for `handlers`: one event of an object after the other, the finalizer, the delete handler."""
+
+    def __init__(self, kube: KubeClient, runtime: OperatorRuntime) -> None:
+        self._kube = kube
+        self._runtime = runtime
+        self._events: dict[str, asyncio.Queue[tuple[str, Json]]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def run(self) -> None:
+        async for event in self._kube.watch(XAPPS, initial_events=True):
+            if event.type == "BOOKMARK":
+                continue
+            uid = text(obj(event.object, "metadata"), "uid")
+            if uid not in self._events:
+                self._events[uid] = asyncio.Queue()
+                self._tasks.append(asyncio.create_task(self._handle(self._events[uid]), name="kopf"))
+            self._events[uid].put_nowait((event.type, event.object))
+
+    async def _handle(self, events: asyncio.Queue[tuple[str, Json]]) -> None:
+        kind, body = await events.get()
+        while True:
+            while not events.empty():
+                kind, body = events.get_nowait()
+            try:
+                delay = await self._handle_one(kind, body)
+            except KubeError:
+                delay = DELETE_RETRY_SECONDS
+            if kind == "DELETED":
+                return
+            try:
+                async with asyncio.timeout(delay):
+                    kind, body = await events.get()
+            except TimeoutError:
+                continue
+
+    async def _handle_one(self, kind: str, body: Json) -> float | None:
+        """Handle an event; return the seconds until the object is handled again."""
+        if kind == "DELETED":
+            self._runtime.delete_xapp(body)
+            return None
+        self._runtime.update_xapp(body)
+        metadata = body["metadata"]
+        finalizers = metadata.get("finalizers", [])
+        if "deletionTimestamp" not in metadata:
+            if FINALIZER not in finalizers:
+                await self._set_finalizers(metadata, [*finalizers, FINALIZER])
+            return None
+        if FINALIZER not in finalizers:
+            return None
+        if not await self._runtime.wait_removed(body, seconds=DELETE_WAIT_SECONDS):
+            return DELETE_RETRY_SECONDS
+        await self._set_finalizers(metadata, [each for each in finalizers if each != FINALIZER])
+        return None
+
+    async def _set_finalizers(self, metadata: Json, finalizers: list[str]) -> None:
+        change: JsonObject = {"metadata": {"finalizers": [*finalizers]}}
+        await self._kube.patch(XAPPS, metadata["name"], change, namespace=metadata["namespace"])

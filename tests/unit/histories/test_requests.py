@@ -1,0 +1,37 @@
+"""What the operator asks the API server for during an install and an upgrade."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.fakes.api_server import FakeApiServer
+from tests.support.fakes.histories import History, run_history
+from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
+
+
+@pytest.mark.parametrize(("lag", "listed"), [(0.0, 0), (0.5, 0), (2.0, 2)])
+def test_revisions_are_listed_only_when_the_watch_is_late(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, lag: float, listed: int
+) -> None:
+    lists: list[str] = []
+    handle = FakeApiServer.handle
+
+    def record(self: FakeApiServer, request: ApiRequest, *, manager: str = "xapp-operator") -> object:
+        selector = request.params.get("labelSelector", "")
+        if request.path.endswith("/secrets") and "name=" in selector:
+            lists.append(selector)
+        return handle(self, request, manager=manager)
+
+    monkeypatch.setattr(FakeApiServer, "handle", record)
+
+    async def play(history: History) -> None:
+        history.cluster.server.lag = lag
+        history.create(tag="one")
+        await history.cluster.wait(20.0)
+        history.set_tag("two")
+        await history.cluster.wait(20.0)
+
+    history = run_history(settings, play)
+    assert history.live_tags == {"two"}
+    assert len(lists) == listed

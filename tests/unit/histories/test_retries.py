@@ -1,0 +1,73 @@
+"""How often the operator tries again what keeps failing."""
+
+from __future__ import annotations
+
+from tests.support.fakes.helm import Fault
+from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
+from tests.support.fakes.operator import Kill
+from xapp_operator.config import Settings
+
+UNAVAILABLE = "Internal error occurred: etcdserver: request timed out"
+SECONDS = 2000.0
+
+
+def test_uninstall_that_always_fails_is_retried_with_the_longest_pause(settings: Settings) -> None:
+    tries: list[int] = []
+
+    async def happen(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        history.cluster.helm.faults = [Fault(UNAVAILABLE)] * 1000
+        history.delete()
+        for _ in range(2):
+            before = len(history.helm_steps)
+            await history.cluster.wait(SECONDS)
+            tries.append(len(history.helm_steps) - before)
+
+    history = run_history(settings, happen)
+
+    longest = settings.backoff_max_seconds
+    assert SECONDS / (2 * longest) <= tries[1] <= 2 * SECONDS / longest
+    assert history.outcome == "gone"
+
+
+def test_upgrade_that_always_fails_is_given_up_after_its_timeout(settings: Settings) -> None:
+    tries: list[int] = []
+
+    async def happen(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        history.cluster.helm.refusals['{"tag": "two"}'] = Fault(UNAVAILABLE, writes=2)
+        history.set_tag("two")
+        for seconds in (60.0, SECONDS):
+            before = len(history.helm_steps)
+            await history.cluster.wait(seconds)
+            tries.append(len(history.helm_steps) - before)
+
+    def check(history: History) -> None:
+        assert history.outcome == "Stalled UpgradeFailed"
+        assert history.deployed_tags == ["one"]
+
+    run_history(settings, happen, check)
+
+    assert 2 <= tries[0] <= 10
+    assert tries[1] == 0
+
+
+def test_time_without_an_operator_does_not_count_towards_the_timeout(settings: Settings) -> None:
+    async def happen(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        history.cluster.downtime = 10.0 * TIMEOUT_SECONDS
+        history.cluster.kill = Kill(3, after=True)
+        history.cluster.helm.faults = [Fault(UNAVAILABLE, writes=9), Fault(UNAVAILABLE)]
+        history.set_tag("two")
+        await history.cluster.wait(11.0 * TIMEOUT_SECONDS)
+        assert history.cluster.helm.faults == []
+
+    def check(history: History) -> None:
+        assert history.cluster.lives == 2
+        assert [step.command for step in history.helm_steps] == ["install", "upgrade", "upgrade", "upgrade"]
+        assert history.outcome == "Ready UpgradeSucceeded"
+
+    run_history(settings, happen, check)

@@ -1,0 +1,85 @@
+"""How often the status is written: progress that is over soon is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.fakes.helm import Fault
+from tests.support.fakes.histories import History, run_history
+from xapp_operator.config import Settings
+
+STATUS = "PATCH /apis/xapp-operator.io/v1alpha1/namespaces/ns/xapps/hello/status"
+
+
+def count(history: History) -> int:
+    return history.cluster.writes.count(STATUS)
+
+
+def test_install_and_upgrade_that_are_quick_write_the_status_once_each(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.cluster.server.lag, history.cluster.helm.pause = 0.1, 0.05
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        assert count(history) == 1, history.cluster.writes
+        history.set_tag("two")
+        await history.cluster.wait(10.0)
+        assert count(history) == 2, history.cluster.writes
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready UpgradeSucceeded"
+
+
+def test_helm_that_takes_its_time_is_reported(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.cluster.helm.pause = 4.0
+        history.create(tag="one")
+        await history.cluster.wait(7.0)
+        progress = (history.cluster.xapp() or {})["status"]["progress"]
+        assert (progress["step"], progress["attempt"]) == ("helm", 1)
+        assert history.cluster.revisions == {1: "pending-install"}
+
+    run_history(settings, play)
+
+
+def test_objects_that_take_their_time_are_reported(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.cluster.server.lag, history.cluster.helm.pause = 0.1, 0.05
+        history.cluster.set_outage(on=True)
+        history.create(tag="one")
+        await history.cluster.wait(1.0)
+        assert count(history) == 0
+        await history.cluster.wait(4.0)
+        assert (history.cluster.xapp() or {})["status"]["progress"]["step"] == "objects"
+        history.cluster.set_outage(on=False)
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready InstallSucceeded"
+
+
+@pytest.mark.parametrize("name", ["force-at", "reconcile-at"])
+def test_step_that_was_asked_for_is_recorded_before_helm_runs(settings: Settings, name: str) -> None:
+    """So that each annotation is acted on once, also when the operator is killed."""
+    writes: list[str] = []
+
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        before = len(history.cluster.writes)
+        annotations = {f"xapp-operator.io/{name}": "now"}
+        history.cluster.edit({"metadata": {"annotations": annotations}, "spec": {"values": {"tag": "two"}}})
+        await history.cluster.wait(10.0)
+        writes.extend(history.cluster.writes[before:])
+
+    run_history(settings, play)
+    assert writes[:2] == [STATUS, "upgrade: create record pending-upgrade"]
+
+
+def test_failure_of_helm_is_reported_at_once(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.cluster.server.lag, history.cluster.helm.pause = 0.1, 0.05
+        history.cluster.helm.faults = [Fault("Internal error occurred: etcdserver: request timed out", writes=0)]
+        history.create(tag="one")
+        await history.cluster.wait(0.9)
+        assert history.outcome == "NotReady InstallFailed"
+
+    run_history(settings, play)
