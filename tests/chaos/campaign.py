@@ -1,0 +1,139 @@
+"""Runs rounds of faults, and counts what was lost."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tests.chaos import faults_of_charts, faults_of_objects, faults_of_processes
+from tests.chaos.changes import change_some
+from tests.chaos.faults_of_charts import publish
+from tests.chaos.faults_of_processes import LOST_LEAD
+from tests.chaos.fleet import NAMESPACES, Fleet
+from tests.chaos.invariants import losses, unexplained
+from tests.chaos.scene import Fault, Scene
+from tests.chaos.snapshot import read_snapshot
+from tests.chaos.system import NoLeader, System, say
+
+FAULTS: Final = (*faults_of_processes.FAULTS, *faults_of_objects.FAULTS, *faults_of_charts.FAULTS)
+CONVERGENCE_SECONDS: Final = 240.0
+SETTLE_SECONDS: Final = 20.0
+"""For what may follow after the conditions: garbage collection, the end of a helm process."""
+REPORT_SECONDS: Final = 30.0
+CHANGES: Final = 4
+NEXT_SEED_FACTOR: Final = 1_000_003
+
+
+@dataclass(slots=True)
+class FaultResult:
+    """The rounds of one fault."""
+
+    times: int = 0
+    converged: int = 0
+    slowest: float = 0.0
+    lost: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to run. The draws of a round depend on `seed` and on the number of the round only."""
+
+    seed: int
+    rounds: int
+    first_round: int = 1
+    xapps: int = 20
+    faults: Sequence[Fault] = FAULTS
+
+    def fault(self, number: int) -> Fault:
+        """Return the fault of a round, from 1. As many rounds as there are faults have each of them once."""
+        cycle, position = divmod(number - 1, len(self.faults))
+        shuffled = list(self.faults)
+        random.Random(self.seed * NEXT_SEED_FACTOR - cycle).shuffle(shuffled)
+        return shuffled[position]
+
+
+def run(plan: Plan, folder: Path, results: dict[str, FaultResult]) -> None:
+    """Run all rounds, and add what they lost to `results`, by the names of faults."""
+    with System(folder) as system:
+        fleet = Fleet(system.cluster, count=plan.xapps, charts_url=system.charts.url)
+        fleet.create()
+        start = Fault(name="start", inject=lambda _: None)
+        first = Scene(system, fleet, random.Random(plan.seed), 0)
+        publish(first, fleet.versions[0])
+        first.history_lost |= {each.key for each in fleet.xapps}
+        _finish_round(first, start, results.setdefault("start", FaultResult()), {})
+        for number in range(plan.first_round, plan.first_round + plan.rounds):
+            rng = random.Random(plan.seed * NEXT_SEED_FACTOR + number)
+            fault = plan.fault(number)
+            _run_round(Scene(system, fleet, rng, number), fault, results.setdefault(fault.name, FaultResult()))
+
+
+def _run_round(scene: Scene, fault: Fault, result: FaultResult) -> None:
+    say(f"round {scene.number}: {fault.name}")
+    before = read_snapshot(scene.system.cluster, NAMESPACES, everything=True)
+    history = {key: len(revisions) for key, revisions in before.records.items()}
+    scene.fleet.apply(change_some(scene, CHANGES))
+    scene.system.pause(scene.rng.choice((0.0, 0.2, 0.5, 1.0, 2.0)))
+    try:
+        fault.inject(scene)
+    except NoLeader:
+        result.lost.append(f"round {scene.number}: no operator led")
+    for note in scene.notes:
+        say(f"  {note}")
+    _finish_round(scene, fault, result, {key: n for key, n in history.items() if key not in scene.history_lost})
+
+
+def _finish_round(scene: Scene, fault: Fault, result: FaultResult, history: dict[tuple[str, str], int]) -> None:
+    """Wait until everything has converged, and record what is wrong."""
+    began = time.monotonic()
+    next_report = began + REPORT_SECONDS
+
+    def look() -> bool:
+        nonlocal next_report
+        snapshot = read_snapshot(scene.system.cluster, NAMESPACES)
+        differences = {"/".join(each.key): each.difference(snapshot) for each in scene.fleet.xapps}
+        if time.monotonic() > next_report:
+            next_report += REPORT_SECONDS
+            for name in [name for name, difference in differences.items() if difference][:3]:
+                say(f"  waiting for {name}: {differences[name]}")
+        return not any(differences.values())
+
+    converged = scene.system.wait(look, CONVERGENCE_SECONDS)
+    seconds = time.monotonic() - began
+    wrong = ["everything"]
+
+    def is_sound() -> bool:
+        snapshot = read_snapshot(scene.system.cluster, NAMESPACES, everything=True)
+        wrong[:] = losses(scene.fleet, snapshot, history)
+        wrong.extend(f"still running: {each}" for each in scene.system.helm_processes())
+        return not wrong
+
+    scene.system.wait(is_sound, SETTLE_SECONDS)
+    wrong += scene.system.helm_watch.take()
+    errors = unexplained(scene.system.new_error_lines(), fault.explains)
+    wrong += unexplained(errors, LOST_LEAD)
+    result.times += 1
+    result.converged += converged
+    result.slowest = max(result.slowest, seconds)
+    result.lost += [f"round {scene.number}: {each}" for each in wrong]
+    say(f"  {'converged' if converged else 'NOT CONVERGED'} after {seconds:.1f} s")
+    for each in wrong:
+        say(f"  LOST {each}")
+    if len(unexplained(errors, LOST_LEAD)) < len(errors):
+        say("  an operator lost the lead without a fault: the machine is busy")
+
+
+def table(results: dict[str, FaultResult]) -> str:
+    """Return the results as text, one line per fault."""
+    lines = [f"{'fault':36}{'times':>7}{'converged':>11}{'slowest s':>11}{'lost':>6}"]
+    for name, each in sorted(results.items()):
+        lines.append(f"{name:36}{each.times:7}{each.converged:11}{each.slowest:11.1f}{len(each.lost):6}")
+    every = results.values()
+    total = sum(each.times for each in every), sum(each.converged for each in every)
+    slowest = max((each.slowest for each in every), default=0.0)
+    lines.append(f"{'all':36}{total[0]:7}{total[1]:11}{slowest:11.1f}{sum(len(each.lost) for each in every):6}")
+    return "\n".join(lines)

@@ -1,0 +1,75 @@
+"""The ordinary changes of a round, good and bad ones, while the fault happens."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.chaos.fleet import FIRST_VERSION, ROLLBACK_TO, Kind, ManagedXApp
+from tests.chaos.scene import Scene
+from tests.support.release_records import read_record
+from tests.support.xapps import XAppClient
+
+BROKEN_TIMEOUT: Final = "15s"
+GOOD_STATUSES: Final = ("superseded", "deployed")
+
+
+def change_some(scene: Scene, count: int) -> list[ManagedXApp]:
+    """Change up to `count` XApps, and return those to apply."""
+    free = [each for each in scene.fleet.xapps if each.key not in scene.changed]
+    chosen = scene.rng.sample(free, min(count, len(free)))
+    for xapp in chosen:
+        scene.changed.add(xapp.key)
+        _change(scene, xapp)
+    return chosen
+
+
+def _change(scene: Scene, xapp: ManagedXApp) -> None:
+    draw = scene.rng.random()
+    was_settled, before = xapp.settled, xapp.in_force
+    if was_settled and draw < 0.15 and xapp.kind is not Kind.FROM and _roll_back(scene, xapp):
+        return
+    xapp.set_greeting(scene.greeting(xapp))
+    if xapp.kind is Kind.STORED:
+        xapp.spec["version"] = scene.rng.choice(scene.fleet.versions)
+    if was_settled and not xapp.base and draw > 0.85:
+        _break(xapp, before)
+
+
+def _break(xapp: ManagedXApp, before: str) -> None:
+    """Make the change one that fails, so that the values before it stay in force."""
+    match xapp.kind:
+        case Kind.STORED:
+            xapp.spec["version"] = "9.9.9"
+            xapp.stalled = frozenset({"ChartPullFailed"})
+        case Kind.SAMPLE:
+            xapp.spec["values"]["replicas"] = "many"
+            xapp.stalled = frozenset({"ValuesInvalid"})
+        case Kind.PLAIN | Kind.DRIFT | Kind.DEPENDENT:
+            xapp.spec["values"]["fail"] = "CrashLoopBackOff"
+            xapp.spec["timeout"] = BROKEN_TIMEOUT
+            xapp.stalled = frozenset({"HealthCheckFailed", "UpgradeFailed"})
+        case _:
+            return
+    xapp.in_force = before
+
+
+def _roll_back(scene: Scene, xapp: ManagedXApp) -> bool:
+    """Ask for an earlier revision, which is then held, if there is one."""
+    selector = f"owner=helm,name={xapp.name},status in (superseded)"
+    names = scene.kubectl(xapp, "get", "secrets", "-l", selector, "-o", "jsonpath={.items[*].metadata.labels.version}")
+    if not names:
+        return False
+    revision = int(scene.rng.choice(sorted(names.split(), key=int)))
+    record = read_record(XAppClient(scene.system.cluster, xapp.namespace), xapp.name, revision)
+    greeting = (record.get("config") or {}).get("greeting")
+    if greeting is None or (record.get("config") or {}).get("fail"):
+        return False
+    xapp.annotations[ROLLBACK_TO] = f"{revision}@{scene.number}"
+    xapp.in_force = str(greeting)
+    return True
+
+
+def mend_version(xapp: ManagedXApp) -> None:
+    """Give an XApp of the stored chart a version that exists."""
+    if xapp.kind is Kind.STORED:
+        xapp.spec["version"] = FIRST_VERSION

@@ -1,0 +1,111 @@
+"""Faults of the chart repository, while XApps want a version that is in no cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from http import HTTPStatus
+from typing import Final
+
+from tests.chaos.fleet import REPOSITORY_CHART, RETRY_AT, Kind
+from tests.chaos.scene import Fault, Scene
+from tests.support.workload import workload_chart
+
+FAULT_SECONDS: Final = (2.0, 10.0)
+SERVER_ERRORS: Final = (
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+)
+
+
+def add_version(scene: Scene) -> str:
+    """Publish another version of the stored chart, and return the path of its archive."""
+    version = scene.fleet.next_version()
+    publish(scene, version)
+    return f"/{REPOSITORY_CHART}-{version}.tgz"
+
+
+def publish(scene: Scene, version: str) -> None:
+    scene.system.charts.add(REPOSITORY_CHART, version, workload_chart(name=REPOSITORY_CHART, version=version))
+
+
+def _while_wanted(
+    fault: Callable[[Scene, str], AbstractContextManager[None]], *, permanent: bool = False
+) -> Callable[[Scene], None]:
+    """Let XApps want a new version while a fault of the repository lasts.
+
+    After a `permanent` one, a person asks to try again, as the message of the XApp says.
+    """
+
+    def inject(scene: Scene) -> None:
+        path = add_version(scene)
+        chosen = scene.victims(3, kinds=frozenset({Kind.STORED}))
+        with fault(scene, path):
+            for xapp in chosen:
+                xapp.set_greeting(scene.greeting(xapp))
+                xapp.spec["version"] = scene.fleet.versions[-1]
+            scene.fleet.apply(chosen)
+            scene.system.pause(scene.rng.uniform(*FAULT_SECONDS))
+        if permanent:
+            for xapp in chosen:
+                scene.kubectl(xapp, "annotate", "--overwrite", f"xapp/{xapp.name}", f"{RETRY_AT}={scene.number}")
+
+    return inject
+
+
+def _status(*statuses: HTTPStatus) -> Callable[[Scene, str], AbstractContextManager[None]]:
+    return lambda scene, path: scene.system.charts.failing(scene.rng.choice(statuses), path, "/index.yaml")
+
+
+def _hold(scene: Scene, path: str) -> AbstractContextManager[None]:
+    return scene.system.charts.holding(path)
+
+
+def _truncate(scene: Scene, path: str) -> AbstractContextManager[None]:
+    return scene.system.charts.truncating(path)
+
+
+def _trickle(scene: Scene, path: str) -> AbstractContextManager[None]:
+    return scene.system.charts.trickling(path)
+
+
+def _serve_another_archive(scene: Scene, path: str) -> AbstractContextManager[None]:
+    other = workload_chart(name=REPOSITORY_CHART, version="99.0.0")
+    return scene.system.charts.replacing(path, other)
+
+
+@contextmanager
+def _redirect_to_another_path(scene: Scene, path: str) -> Iterator[None]:
+    charts = scene.system.charts
+    elsewhere = f"/moved{path}"
+    archive = workload_chart(name=REPOSITORY_CHART, version=scene.fleet.versions[-1])
+    with charts.replacing(elsewhere, archive), charts.redirecting(path, charts.url + elsewhere):
+        yield
+
+
+def _redirect_in_a_circle(scene: Scene, path: str) -> AbstractContextManager[None]:
+    return scene.system.charts.redirecting(path, path)
+
+
+def _redirect_to_a_refused_address(scene: Scene, path: str) -> AbstractContextManager[None]:
+    return scene.system.charts.redirecting(path, "http://169.254.169.254/latest/meta-data")
+
+
+def _drop(scene: Scene, path: str) -> AbstractContextManager[None]:
+    return scene.system.charts.dropping(path, "/index.yaml")
+
+
+FAULTS: Final = (
+    Fault(name="chart repository answers 5xx", inject=_while_wanted(_status(*SERVER_ERRORS))),
+    Fault(name="chart repository answers 429", inject=_while_wanted(_status(HTTPStatus.TOO_MANY_REQUESTS))),
+    Fault(name="chart repository hangs", inject=_while_wanted(_hold)),
+    Fault(name="chart repository sends 1 B/s", inject=_while_wanted(_trickle)),
+    Fault(name="chart archive truncated", inject=_while_wanted(_truncate)),
+    Fault(name="chart archive of another digest", inject=_while_wanted(_serve_another_archive, permanent=True)),
+    Fault(name="chart archive moved", inject=_while_wanted(_redirect_to_another_path)),
+    Fault(name="redirects in a circle", inject=_while_wanted(_redirect_in_a_circle, permanent=True)),
+    Fault(name="redirect to a refused address", inject=_while_wanted(_redirect_to_a_refused_address, permanent=True)),
+    Fault(name="chart repository drops connections", inject=_while_wanted(_drop)),
+)

@@ -1,0 +1,252 @@
+"""Faults of objects: what people and programs do to XApps, releases and namespaces behind the operator's back."""
+
+from __future__ import annotations
+
+import base64
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from tests.chaos.fleet import ARCHIVES, RETRY_AT, Kind, ManagedXApp
+from tests.chaos.scene import Fault, Scene
+from tests.support.helm_user import HelmUser
+from tests.support.release_records import copy_record, record_name, set_record_dates, set_record_status
+from tests.support.xapps import XAppClient
+
+DAMAGED: Final = json.dumps({"data": {"release": base64.b64encode(b"damaged").decode()}})
+GONE_SECONDS: Final = 120.0
+WORKLOADS: Final = frozenset({Kind.PLAIN, Kind.HOOKED, Kind.DRIFT, Kind.FROM, Kind.DEPENDENT})
+HOUR: Final = 3600
+YEAR: Final = 365 * 24 * HOUR
+HALF: Final = 0.5
+FORCE_AT: Final = "xapp-operator.io/force-at"
+
+
+def _revisions(scene: Scene, xapp: ManagedXApp) -> list[int]:
+    path = "jsonpath={.items[*].metadata.labels.version}"
+    found = scene.kubectl(xapp, "get", "secrets", "-l", f"owner=helm,name={xapp.name}", "-o", path)
+    return sorted(map(int, found.split()))
+
+
+def _on_records(count: int, act: Callable[[Scene, ManagedXApp, list[int]], None]) -> Callable[[Scene], None]:
+    """Act on the records of XApps; they may lose history."""
+
+    def inject(scene: Scene) -> None:
+        for xapp in scene.victims(count):
+            scene.history_lost.add(xapp.key)
+            revisions = _revisions(scene, xapp)
+            scene.notes.append(f"{'/'.join(xapp.key)} of revisions {revisions}")
+            if revisions:
+                act(scene, xapp, revisions)
+
+    return inject
+
+
+def _delete_newest(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
+    scene.kubectl(xapp, "delete", "secret", record_name(xapp.name, revisions[-1]), "--ignore-not-found")
+
+
+def _delete_middle(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
+    if len(revisions) > 2:
+        scene.kubectl(xapp, "delete", "secret", record_name(xapp.name, revisions[-2]), "--ignore-not-found")
+
+
+def _delete_all(scene: Scene, xapp: ManagedXApp, _: list[int]) -> None:
+    scene.kubectl(xapp, "delete", "secrets", "-l", f"owner=helm,name={xapp.name}")
+
+
+def _damage_newest(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
+    """Damage the newest record, change the spec, and remove the record after some time, as the message asks for."""
+    name = record_name(xapp.name, revisions[-1])
+    scene.kubectl(xapp, "patch", "secret", name, "--type=merge", "-p", DAMAGED)
+    xapp.set_greeting(scene.greeting(xapp))
+    scene.fleet.apply([xapp])
+    scene.system.pause(scene.rng.uniform(1, 5))
+    scene.kubectl(xapp, "delete", "secret", name, "--ignore-not-found")
+    scene.kubectl(xapp, "annotate", "--overwrite", f"xapp/{xapp.name}", f"{RETRY_AT}={scene.number}")
+
+
+def _damage_old(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
+    for revision in revisions[:-1]:
+        name = record_name(xapp.name, revision)
+        scene.kubectl(xapp, "patch", "secret", name, "--type=merge", "-p", DAMAGED)
+
+
+def _call_old_ones_deployed(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
+    for revision in revisions[:-1]:
+        set_record_status(_client(scene, xapp), xapp.name, revision, "deployed")
+
+
+def _copy_newest(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
+    """Restore a record under another name, and change the spec."""
+    copy_record(_client(scene, xapp), xapp.name, revisions[-1], f"restored-{xapp.name}-{scene.number}")
+    xapp.set_greeting(scene.greeting(xapp))
+    scene.fleet.apply([xapp])
+
+
+def _date_records(scene: Scene) -> None:
+    """Date the records of XApps, and what their statuses say of steps, an hour or a year ahead or back."""
+    ahead = timedelta(seconds=scene.rng.choice((HOUR, -HOUR, YEAR, -YEAR)))
+    when = datetime.now(UTC) + ahead
+    for xapp in scene.victims(3):
+        client = _client(scene, xapp)
+        for revision in _revisions(scene, xapp):
+            set_record_dates(client, xapp.name, revision, when)
+        written = f"{when:%Y-%m-%dT%H:%M:%SZ}"
+        status = {"status": {"lastAttempt": {"firstAt": written, "lastAt": written}}}
+        scene.kubectl(
+            xapp, "patch", "xapp", xapp.name, "--subresource=status", "--type=merge", "-p", json.dumps(status)
+        )
+        if scene.rng.random() < HALF:
+            xapp.set_greeting(scene.greeting(xapp))
+            scene.fleet.apply([xapp])
+
+
+def _client(scene: Scene, xapp: ManagedXApp) -> XAppClient:
+    return XAppClient(scene.system.cluster, xapp.namespace)
+
+
+def _apply_again(scene: Scene) -> None:
+    """Delete XApps and apply them again, some at once and some when they are gone."""
+    chosen = scene.victims(2, suits=lambda each: not each.base)
+    for xapp in chosen:
+        scene.history_lost.add(xapp.key)
+        scene.kubectl(xapp, "delete", "xapp", xapp.name, "--wait=false")
+    scene.system.wait(lambda: all(_is_gone(scene, each) for each in chosen), GONE_SECONDS)
+    scene.fleet.apply(chosen)
+
+
+def _is_gone(scene: Scene, xapp: ManagedXApp) -> bool:
+    return not scene.kubectl(xapp, "get", "xapp", xapp.name, "--ignore-not-found", "-o", "name")
+
+
+def _suspend(scene: Scene) -> None:
+    chosen = scene.victims(3, suits=lambda each: not each.base)
+    for xapp in chosen:
+        xapp.set_greeting(scene.greeting(xapp))
+        xapp.spec["suspend"] = True
+    scene.fleet.apply(chosen)
+    scene.system.pause(scene.rng.uniform(0, 3))
+    for xapp in chosen:
+        xapp.spec["suspend"] = False
+    scene.fleet.apply(chosen)
+
+
+def _change_often(scene: Scene) -> None:
+    """Change XApps ten times in about a second each."""
+    for xapp in scene.victims(2):
+        for count in range(10):
+            xapp.set_greeting(scene.greeting(xapp, f", change {count}"))
+            scene.fleet.apply([xapp])
+
+
+def _make_namespace_again(scene: Scene) -> None:
+    namespace = scene.rng.choice(sorted({each.namespace for each in scene.fleet.xapps}))
+    scene.notes.append(namespace)
+    inside = [each for each in scene.fleet.xapps if each.namespace == namespace]
+    scene.system.cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+    for xapp in inside:
+        scene.history_lost.add(xapp.key)
+        xapp.set_greeting(scene.greeting(xapp))
+        if xapp.spec.get("version") == "9.9.9":
+            xapp.spec["version"] = scene.fleet.versions[0]
+
+    def is_gone() -> bool:
+        kubectl = scene.system.cluster.kubectl
+        return not kubectl("get", "namespace", namespace, "--ignore-not-found", "-o", "name")
+
+    if scene.system.wait(is_gone, GONE_SECONDS):
+        scene.fleet.create([namespace])
+    else:
+        scene.notes.append("the namespace did not end")
+
+
+def _scale(scene: Scene) -> None:
+    for xapp in scene.victims(4, kinds=WORKLOADS):
+        scene.kubectl(xapp, "scale", "deployment", xapp.name, "--replicas=3")
+
+
+def _upgrade_by_hand(scene: Scene) -> None:
+    """A person upgrades releases with other values, before a change of the XApp, after it, or without one."""
+    with tempfile.TemporaryDirectory() as folder:
+        for xapp in scene.victims(3, kinds=WORKLOADS):
+            user = HelmUser(scene.system.cluster, xapp.namespace, Path(folder))
+            scene.history_lost.add(xapp.key)
+            changed = scene.rng.choice(("before", "after", "never"))
+            if changed != "never":
+                xapp.set_greeting(scene.greeting(xapp))
+            if changed == "before":
+                scene.fleet.apply([xapp])
+            _try(scene, partial(user.upgrade, xapp.name, ARCHIVES[Kind.PLAIN], greeting="mine"))
+            if changed == "after":
+                scene.fleet.apply([xapp])
+
+
+def _try(scene: Scene, act: Callable[[], None]) -> None:
+    try:
+        act()
+    except AssertionError as error:
+        scene.notes.append(str(error).strip().splitlines()[0])
+
+
+def _roll_back_by_hand(scene: Scene) -> None:
+    """A person rolls releases back, and changes the XApps as well."""
+    for xapp in scene.victims(2, kinds=WORKLOADS):
+        scene.history_lost.add(xapp.key)
+        revisions = _revisions(scene, xapp)
+        if len(revisions) < 2:
+            continue
+        user = HelmUser(scene.system.cluster, xapp.namespace, Path())
+        _try(scene, partial(user.roll_back, xapp.name, revisions[-2]))
+        xapp.set_greeting(scene.greeting(xapp))
+        scene.fleet.apply([xapp])
+
+
+def _change_values_objects(scene: Scene) -> None:
+    """Change the ConfigMaps of values several times, so that only the last counts."""
+    chosen = scene.victims(5, kinds=frozenset({Kind.FROM}))
+    for count in range(3):
+        for xapp in chosen:
+            xapp.set_greeting(scene.greeting(xapp, f", change {count}"))
+        scene.fleet.apply(chosen)
+        time.sleep(scene.rng.uniform(0, 0.5))
+
+
+def _delete_objects(scene: Scene) -> None:
+    """Delete objects of releases. Where drift is not corrected, ask for an upgrade."""
+    for xapp in scene.victims(4, kinds=WORKLOADS):
+        for kind in scene.rng.sample(["deployment", "service", "configmap"], 2):
+            scene.kubectl(xapp, "delete", kind, xapp.name, "--wait=false", "--ignore-not-found")
+        if xapp.kind is not Kind.DRIFT:
+            scene.kubectl(xapp, "annotate", "--overwrite", f"xapp/{xapp.name}", f"{FORCE_AT}={scene.number}")
+
+
+def _delete_lease(scene: Scene) -> None:
+    scene.system.cluster.kubectl("-n", "xapp-operator-system", "delete", "lease", "xapp-operator", "--ignore-not-found")
+
+
+FAULTS: Final = (
+    Fault(name="newest record deleted", inject=_on_records(2, _delete_newest)),
+    Fault(name="middle record deleted", inject=_on_records(2, _delete_middle)),
+    Fault(name="all records deleted", inject=_on_records(1, _delete_all)),
+    Fault(name="newest record damaged", inject=_on_records(1, _damage_newest)),
+    Fault(name="old records damaged", inject=_on_records(1, _damage_old)),
+    Fault(name="several records deployed", inject=_on_records(2, _call_old_ones_deployed)),
+    Fault(name="record of another name", inject=_on_records(1, _copy_newest)),
+    Fault(name="records dated wrongly", inject=_date_records),
+    Fault(name="XApp deleted and applied", inject=_apply_again),
+    Fault(name="XApp suspended and resumed", inject=_suspend),
+    Fault(name="XApp changed ten times", inject=_change_often),
+    Fault(name="namespace deleted and made", inject=_make_namespace_again),
+    Fault(name="kubectl scale", inject=_scale),
+    Fault(name="helm upgrade by hand", inject=_upgrade_by_hand),
+    Fault(name="helm rollback by hand", inject=_roll_back_by_hand),
+    Fault(name="values object changed", inject=_change_values_objects),
+    Fault(name="objects deleted by hand", inject=_delete_objects),
+    Fault(name="Lease deleted", inject=_delete_lease, explains=("leadership lost",)),
+)

@@ -1,0 +1,237 @@
+"""Faults of processes: operators, helm, and the control plane."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from typing import Final
+
+from tests.chaos.api_server_refusals import WRITES, answering_429, answering_500
+from tests.chaos.helm_processes import HelmProcess
+from tests.chaos.operator_clock import OperatorClock
+from tests.chaos.scene import Fault, Scene
+from tests.chaos.system import LEASE_SECONDS
+from tests.localcluster.processes import ProcessIdentity
+
+LOST_LEAD: Final = ("leadership lost", "an error occurred during closing of asynchronous generator .*infinite_watch")
+"""An operator that has lost the lead ends, and kopf may then say that it had to break off a watch."""
+API_AWAY: Final = (*LOST_LEAD, r"^operator \w+: Request attempt #\d+/\d+ failed; will retry")
+"""kopf calls each failed try of its watches an error."""
+HELM_SECONDS: Final = 10.0
+READY_SECONDS: Final = 60.0
+HOUR: Final = 3600
+YEAR: Final = 365 * 24 * HOUR
+HALF: Final = 0.5
+
+
+def _kill_leader(scene: Scene) -> None:
+    scene.system.leader().kill()
+
+
+def _stop_leader(scene: Scene) -> None:
+    scene.system.leader().stop()
+
+
+def _kill_both(scene: Scene) -> None:
+    for replica in scene.system.replicas.values():
+        if replica.running:
+            replica.kill()
+    scene.system.pause(scene.rng.uniform(0, 3))
+
+
+def _freeze_leader(scene: Scene) -> None:
+    _freeze(scene, ProcessIdentity.of(scene.system.leader().pid))
+
+
+def _freeze(scene: Scene, frozen: ProcessIdentity | None) -> None:
+    """Stop an operator for longer than its lease."""
+    if frozen is None:
+        return
+    frozen.send_signal(signal.SIGSTOP)
+    try:
+        scene.system.pause(LEASE_SECONDS * scene.rng.uniform(1.2, 2.5))
+    finally:
+        frozen.send_signal(signal.SIGCONT)
+
+
+def _freeze_leader_in_the_middle(scene: Scene, process: HelmProcess) -> None:
+    scene.notes.append(f"while {process} ran")
+    _freeze(scene, ProcessIdentity.of(scene.system.replicas[process.replica].pid))
+
+
+def _stop_both(scene: Scene, _: HelmProcess) -> None:
+    """Signal both at once, as an upgrade of a Deployment that recreates its pods does."""
+    for replica in scene.system.replicas.values():
+        if replica.running:
+            replica.send_signal(signal.SIGTERM)
+
+
+def _swap_replicas(scene: Scene) -> None:
+    """Stop the leader three times in a row."""
+    for _ in range(3):
+        scene.system.leader().stop()
+        scene.system.pause(scene.rng.uniform(0, 2))
+
+
+def _on_helm(act: Callable[[Scene, HelmProcess], None]) -> Callable[[Scene], None]:
+    def inject(scene: Scene) -> None:
+        running = scene.system.wait_for_helm(HELM_SECONDS)
+        if running:
+            act(scene, scene.rng.choice(running))
+        else:
+            scene.notes.append("no helm ran")
+
+    return inject
+
+
+def _kill_helm(scene: Scene, process: HelmProcess) -> None:
+    scene.notes.append(f"killed {process}")
+    process.identity.send_signal(signal.SIGKILL)
+
+
+def _end_helm(scene: Scene, process: HelmProcess) -> None:
+    scene.notes.append(f"ended {process}")
+    process.identity.send_signal(signal.SIGTERM)
+
+
+def _freeze_helm(scene: Scene, process: HelmProcess) -> None:
+    process.identity.send_signal(signal.SIGSTOP)
+    try:
+        scene.system.pause(scene.rng.uniform(2, 10))
+    finally:
+        process.identity.send_signal(signal.SIGCONT)
+
+
+def _kill_leader_in_the_middle(scene: Scene, process: HelmProcess) -> None:
+    scene.notes.append(f"while {process} ran")
+    scene.system.replicas[process.replica].kill()
+
+
+def _freeze_api_server(scene: Scene) -> None:
+    scene.system.freeze("kube-apiserver", scene.rng.uniform(3, 20))
+
+
+def _freeze_api_server_for_a_minute(scene: Scene) -> None:
+    scene.system.freeze("kube-apiserver", 60)
+
+
+def _cool_watch_cache(scene: Scene) -> None:
+    """Restart the API server while the operators are cut off and objects change: their watches are then too old."""
+    with ExitStack() as stack:
+        for link in scene.system.links.values():
+            stack.enter_context(link.cut())
+        chosen = scene.victims(3)
+        for count in range(3):
+            for xapp in chosen:
+                xapp.set_greeting(scene.greeting(xapp, f", change {count}"))
+            scene.fleet.apply(chosen)
+        scene.system.restart("kube-apiserver", down_seconds=1)
+        scene.system.wait(lambda: bool(scene.system.cluster.kubectl("get", "--raw", "/readyz")), READY_SECONDS)
+
+
+def _refuse_for_load(scene: Scene) -> None:
+    verbs = scene.rng.choice((["*"], WRITES, ["get"], ["list", "watch"]))
+    scene.notes.append(f"for {', '.join(verbs)}")
+    _last(scene, answering_429(scene.system.cluster, verbs), 2, 2 * LEASE_SECONDS)
+
+
+def _answer_500(scene: Scene) -> None:
+    resources = scene.rng.choice((["*/*"], ["secrets"], ["xapps/*"], ["configmaps", "deployments", "services"]))
+    scene.notes.append(f"for {', '.join(resources)}")
+    _last(scene, answering_500(scene.system.cluster, resources), 2, 2 * LEASE_SECONDS)
+
+
+def _restart_api_server(scene: Scene) -> None:
+    scene.system.restart("kube-apiserver", down_seconds=scene.rng.uniform(0, 10))
+
+
+def _freeze_etcd(scene: Scene) -> None:
+    scene.system.freeze("etcd", scene.rng.uniform(3, 12))
+
+
+def _restart_etcd(scene: Scene) -> None:
+    scene.system.restart("etcd", down_seconds=scene.rng.uniform(0, 6))
+
+
+def _fill_disk(scene: Scene) -> None:
+    disks = scene.system.disks
+    if not disks:
+        scene.notes.append("no right to mount a disk")
+    with ExitStack() as stack:
+        for name in disks:
+            stack.enter_context(disks[name].full())
+        scene.system.pause(scene.rng.uniform(3, 15))
+
+
+def _set_clock(scene: Scene) -> None:
+    """Set the clock of the leader, or of both operators, and set it right again."""
+    chosen = list(scene.system.clocks.values()) if scene.rng.random() < HALF else [_clock_of_leader(scene)]
+    seconds = scene.rng.choice((HOUR, -HOUR, YEAR, -YEAR))
+    scene.notes.append(f"{len(chosen)} by {seconds} s")
+    for clock in chosen:
+        if clock is None:
+            scene.notes.append("no C compiler")
+        else:
+            clock.set_ahead(seconds)
+    scene.system.pause(scene.rng.uniform(3, 15))
+    for clock in chosen:
+        if clock is not None:
+            clock.set_ahead(0)
+
+
+def _clock_of_leader(scene: Scene) -> OperatorClock | None:
+    return scene.system.clocks[scene.system.name_of_leader()]
+
+
+def _last(scene: Scene, fault: AbstractContextManager[None], shortest: float, longest: float) -> None:
+    with fault:
+        scene.system.pause(scene.rng.uniform(shortest, longest))
+
+
+def _cut_leader_off(scene: Scene) -> None:
+    _last(scene, scene.system.link_of_leader().cut(), 1, 3 * LEASE_SECONDS)
+
+
+def _stall_network_of_leader(scene: Scene) -> None:
+    _last(scene, scene.system.link_of_leader().stalled(), 1, 3 * LEASE_SECONDS)
+
+
+def _slow_network(scene: Scene) -> None:
+    with ExitStack() as stack:
+        for link in scene.system.links.values():
+            stack.enter_context(link.slow(2.0))
+        scene.system.pause(scene.rng.uniform(5, 20))
+
+
+def _restart_controllers(scene: Scene) -> None:
+    scene.system.restart("kube-controller-manager", down_seconds=scene.rng.uniform(0, 5))
+
+
+FAULTS: Final = (
+    Fault(name="operator killed", inject=_kill_leader),
+    Fault(name="operator killed while helm runs", inject=_on_helm(_kill_leader_in_the_middle)),
+    Fault(name="operator stopped", inject=_stop_leader),
+    Fault(name="operator frozen", inject=_freeze_leader, explains=LOST_LEAD),
+    Fault(name="operator frozen while helm runs", inject=_on_helm(_freeze_leader_in_the_middle), explains=LOST_LEAD),
+    Fault(name="both operators killed", inject=_kill_both),
+    Fault(name="both operators stopped while helm runs", inject=_on_helm(_stop_both)),
+    Fault(name="replicas swap", inject=_swap_replicas),
+    Fault(name="helm killed", inject=_on_helm(_kill_helm)),
+    Fault(name="helm ended", inject=_on_helm(_end_helm)),
+    Fault(name="helm frozen", inject=_on_helm(_freeze_helm)),
+    Fault(name="API server frozen", inject=_freeze_api_server, explains=API_AWAY),
+    Fault(name="API server frozen for 60 s", inject=_freeze_api_server_for_a_minute, explains=API_AWAY),
+    Fault(name="API server answers 429", inject=_refuse_for_load, explains=API_AWAY),
+    Fault(name="API server answers 500", inject=_answer_500, explains=API_AWAY),
+    Fault(name="watch cache cold", inject=_cool_watch_cache, explains=API_AWAY),
+    Fault(name="API server restarted", inject=_restart_api_server, explains=API_AWAY),
+    Fault(name="etcd frozen", inject=_freeze_etcd, explains=API_AWAY),
+    Fault(name="etcd restarted", inject=_restart_etcd, explains=API_AWAY),
+    Fault(name="network of the leader cut", inject=_cut_leader_off, explains=API_AWAY),
+    Fault(name="network of the leader stalled", inject=_stall_network_of_leader, explains=API_AWAY),
+    Fault(name="network slow", inject=_slow_network, explains=API_AWAY),
+    Fault(name="controllers restarted", inject=_restart_controllers),
+    Fault(name="disk full", inject=_fill_disk),
+    Fault(name="clock of the operators set", inject=_set_clock),
+)

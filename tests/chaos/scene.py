@@ -1,0 +1,58 @@
+"""What a round gives to its changes and its fault: the system, the XApps, and the random numbers of the round."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tests.chaos.fleet import Fleet, Kind, ManagedXApp
+from tests.chaos.snapshot import XAppKey
+from tests.chaos.system import System
+
+
+@dataclass(slots=True)
+class Scene:
+    """One round. `changed` are the XApps that the round has changed already: a fault on an object leaves them out."""
+
+    system: System
+    fleet: Fleet
+    rng: random.Random
+    number: int
+    changed: set[XAppKey] = field(default_factory=set)
+    history_lost: set[XAppKey] = field(default_factory=set)
+    """XApps whose records the fault itself removed."""
+    notes: list[str] = field(default_factory=list)
+
+    def greeting(self, xapp: ManagedXApp, suffix: str = "") -> str:
+        """Return a text that no other round gives to the XApp."""
+        return f"{xapp.name} in round {self.number}{suffix}"
+
+    def victims(
+        self, count: int, *, suits: Callable[[ManagedXApp], bool] = lambda _: True, kinds: frozenset[Kind] | None = None
+    ) -> list[ManagedXApp]:
+        """Draw unchanged XApps that are Ready with the values of their spec, and count them as changed."""
+        free = [
+            each
+            for each in self.fleet.xapps
+            if each.key not in self.changed and each.settled and suits(each) and (kinds is None or each.kind in kinds)
+        ]
+        chosen = self.rng.sample(free, min(count, len(free)))
+        self.changed |= {each.key for each in chosen}
+        return chosen
+
+    def kubectl(self, xapp: ManagedXApp, *arguments: str) -> str:
+        return self.system.cluster.kubectl("-n", xapp.namespace, *arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A fault, and the error lines of the operators that it explains (regular expressions).
+
+    `prepare` runs before the changes of the round are applied, `inject` after that.
+    """
+
+    name: str
+    inject: Callable[[Scene], None]
+    prepare: Callable[[Scene], None] = lambda _: None
+    explains: tuple[str, ...] = ()

@@ -1,0 +1,88 @@
+"""What is in the cluster at one moment, read with one request per kind."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from tests.localcluster import Cluster
+
+Json: TypeAlias = dict[str, Any]
+XAppKey: TypeAlias = tuple[str, str]
+
+LABEL: Final = "xapp-operator.io/xapp"
+RELEASE: Final = "meta.helm.sh/release-name"
+PROGRESS_KINDS: Final = ("xapps", "configmaps", "deployments")
+ALL_KINDS: Final = (*PROGRESS_KINDS, "statefulsets", "services", "jobs", "secrets")
+RECORD_PREFIX: Final = "sh.helm.release.v1."
+READ_SECONDS: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The objects of the XApps' namespaces."""
+
+    items: tuple[Json, ...]
+    xapps: Mapping[XAppKey, Json]
+    greetings: Mapping[tuple[str, str], str]
+    """The greeting in each ConfigMap that has one."""
+    replicas: Mapping[XAppKey, int]
+    """Replicas of the Deployments, by the XApp of their label."""
+
+    @property
+    def records(self) -> dict[XAppKey, dict[int, str]]:
+        """The statuses of Helm's records by release and revision; a copy under another name is none of them."""
+        found: dict[XAppKey, dict[int, str]] = defaultdict(dict)
+        for item in self.items:
+            labels = item["metadata"].get("labels", {})
+            if item["kind"] == "Secret" and item["metadata"]["name"].startswith(RECORD_PREFIX):
+                key = item["metadata"]["namespace"], labels["name"]
+                found[key][int(labels["version"])] = labels["status"]
+        return found
+
+    @property
+    def labelled(self) -> list[tuple[str, XAppKey]]:
+        """Return kind and XApp of each object with the label of an XApp, or made by helm for a release."""
+        found = []
+        for item in self.items:
+            metadata = item["metadata"]
+            owner = metadata.get("labels", {}).get(LABEL) or metadata.get("annotations", {}).get(RELEASE)
+            if owner and item["kind"] != "XApp":
+                found.append((item["kind"], (metadata["namespace"], owner)))
+        return found
+
+
+def read_snapshot(cluster: Cluster, namespaces: tuple[str, ...], *, everything: bool = False) -> Snapshot:
+    """Read the objects. Raises KubectlFailed, TimeoutExpired."""
+    kinds = ",".join(ALL_KINDS if everything else PROGRESS_KINDS)
+    listed = cluster.kubectl("get", kinds, "-A", "-o", "json", timeout=READ_SECONDS)
+    return parse_snapshot([each for each in json.loads(listed)["items"] if each["metadata"]["namespace"] in namespaces])
+
+
+def parse_snapshot(items: Iterable[Json]) -> Snapshot:
+    """Return the snapshot that these objects are."""
+    found = tuple(items)
+    xapps: dict[XAppKey, Json] = {}
+    greetings: dict[tuple[str, str], str] = {}
+    replicas: dict[XAppKey, int] = {}
+    for item in found:
+        metadata = item["metadata"]
+        key = metadata["namespace"], metadata["name"]
+        match item["kind"]:
+            case "XApp":
+                xapps[key] = item
+            case "ConfigMap":
+                greetings[key] = _greeting(item)
+            case "Deployment":
+                owner = metadata["namespace"], metadata.get("labels", {}).get(LABEL, "")
+                replicas[owner] = replicas.get(owner, 0) + int(item["spec"]["replicas"])
+    return Snapshot(found, xapps, greetings, replicas)
+
+
+def _greeting(config_map: Json) -> str:
+    data = config_map.get("data") or {}
+    settings = json.loads(data.get("settings.json", "{}"))
+    return str(data.get("greeting") or settings.get("greeting", ""))

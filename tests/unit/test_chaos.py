@@ -1,0 +1,196 @@
+"""What `make chaos` counts as lost: each rule finds what breaks it, and nothing else."""
+
+from __future__ import annotations
+
+import copy
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chaos.campaign import FAULTS, FaultResult, Plan, table
+from tests.chaos.fleet import Fleet, Kind, ManagedXApp
+from tests.chaos.helm_processes import HelmProcess, find_helm_processes, overlaps
+from tests.chaos.invariants import losses, unexplained
+from tests.chaos.snapshot import LABEL, parse_snapshot
+from tests.localcluster import Cluster
+from tests.localcluster.processes import ProcessIdentity
+from tests.support.release_records import record_name
+
+Json = dict[str, Any]
+CLUSTER = Cluster(kubeconfig=Path(), server="", token="", kubectl_path=Path(), helm_path=Path())
+COUNT = len(Kind)
+RECORD = record_name("plain-0", 1)
+
+
+def new_fleet() -> Fleet:
+    return Fleet(CLUSTER, count=COUNT, charts_url="http://127.0.0.1:1")
+
+
+def metadata(xapp: ManagedXApp, name: str) -> Json:
+    return {"namespace": xapp.namespace, "name": name, "labels": {LABEL: xapp.name}}
+
+
+def objects_of(xapp: ManagedXApp) -> list[Json]:
+    """Return the objects of a converged XApp with two revisions."""
+    ready = {"type": "Ready", "status": "True", "reason": "UpgradeSucceeded", "observedGeneration": 1, "message": ""}
+    records = [
+        {
+            "kind": "Secret",
+            "metadata": {
+                "namespace": xapp.namespace,
+                "name": record_name(xapp.name, revision),
+                "labels": {"owner": "helm", "name": xapp.name, "version": str(revision), "status": status},
+            },
+        }
+        for revision, status in ((1, "superseded"), (2, "deployed"))
+    ]
+    return [
+        {
+            "kind": "XApp",
+            "metadata": {"namespace": xapp.namespace, "name": xapp.name, "generation": 1},
+            "status": {"conditions": [ready]},
+        },
+        {"kind": "ConfigMap", "metadata": metadata(xapp, xapp.config_map), "data": {"greeting": xapp.in_force}},
+        {"kind": "Deployment", "metadata": metadata(xapp, xapp.name), "spec": {"replicas": 1}},
+        *records,
+    ]
+
+
+def find(items: list[Json], kind: str, name: str) -> Json:
+    return next(each for each in items if each["kind"] == kind and each["metadata"]["name"].startswith(name))
+
+
+def set_condition(items: list[Json], name: str, **change: Any) -> None:
+    find(items, "XApp", name)["status"]["conditions"][0].update(change)
+
+
+def test_nothing_is_lost_when_everything_has_converged() -> None:
+    fleet = new_fleet()
+    items = [item for each in fleet.xapps for item in objects_of(each)]
+    assert losses(fleet, parse_snapshot(items), {each.key: 2 for each in fleet.xapps}) == []
+
+
+LOSSES: dict[str, tuple[Callable[[list[Json]], object], str]] = {
+    "not ready": (lambda items: set_condition(items, "plain-0", status="False"), "plain-0: must be Ready"),
+    "old generation": (lambda items: set_condition(items, "plain-0", observedGeneration=0), "plain-0: must be Ready"),
+    "other values": (
+        lambda items: find(items, "ConfigMap", "plain-0")["data"].update(greeting="other"),
+        "plain-0: the greeting in force is 'other'",
+    ),
+    "drift": (
+        lambda items: find(items, "Deployment", "drift-2")["spec"].update(replicas=3),
+        "drift-2: 3 replicas are not corrected",
+    ),
+    "two deployed": (
+        lambda items: find(items, "Secret", RECORD)["metadata"]["labels"].update(status="deployed"),
+        "plain-0: one record must be deployed",
+    ),
+    "pending": (
+        lambda items: find(items, "Secret", RECORD)["metadata"]["labels"].update(status="pending-upgrade"),
+        "plain-0: one record must be deployed",
+    ),
+    "history": (
+        lambda items: items.remove(find(items, "Secret", RECORD)),
+        "plain-0: 1 records are left of 2",
+    ),
+    "no XApp": (lambda items: items.remove(find(items, "XApp", "plain-0")), "plain-0: does not exist"),
+    "orphan": (
+        lambda items: items.append(
+            {"kind": "Service", "metadata": {"namespace": "chaos-a", "name": "left", "labels": {LABEL: "gone"}}}
+        ),
+        "gone: a Service is left, but no XApp",
+    ),
+    "duplicate": (
+        lambda items: items.append(copy.deepcopy(find(items, "Deployment", "plain-0"))),
+        "plain-0: 2 Deployments instead of 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LOSSES)
+def test_each_loss_is_found(case: str) -> None:
+    fleet = new_fleet()
+    items = [item for each in fleet.xapps for item in objects_of(each)]
+    lose, expected = LOSSES[case]
+    lose(items)
+    found = losses(fleet, parse_snapshot(items), {each.key: 2 for each in fleet.xapps})
+    assert any(expected in each for each in found), found
+
+
+def test_a_rollback_that_is_not_handled_has_not_converged() -> None:
+    xapp = new_fleet().xapps[0]
+    snapshot = parse_snapshot(objects_of(xapp))
+    xapp.annotations["xapp-operator.io/rollback-to"] = "1@5"
+    assert xapp.difference(snapshot) == "rollback-to is not handled"
+
+
+def test_a_failing_change_must_be_stalled_for_its_reason() -> None:
+    xapp = new_fleet().xapps[0]
+    xapp.stalled = frozenset({"HealthCheckFailed"})
+    items = objects_of(xapp)
+    assert "must be Stalled" in xapp.difference(parse_snapshot(items))
+    conditions = find(items, "XApp", xapp.name)["status"]["conditions"]
+    conditions.append({**conditions[0], "type": "Stalled", "reason": "HealthCheckFailed"})
+    assert xapp.difference(parse_snapshot(items)) == ""
+
+
+def test_only_explained_errors_are_accepted() -> None:
+    assert unexplained(["leadership lost", "reconcile failed"], ["leadership lost"]) == ["reconcile failed"]
+
+
+def test_helm_processes_of_one_release_or_of_two_replicas_must_not_overlap() -> None:
+    first, second = ProcessIdentity.current(), ProcessIdentity(1, "another process")
+
+    def process(identity: ProcessIdentity, replica: str, release: str) -> HelmProcess:
+        return HelmProcess(identity, replica, "upgrade", ("chaos-a", release))
+
+    one = process(first, "one", "x")
+    assert len(overlaps([one, process(first, "one", "x")])) == 1
+    assert len(overlaps([one, process(first, "two", "y")])) == 1
+    assert overlaps([one, process(first, "one", "y")]) == set()
+    assert overlaps([one, process(second, "two", "x")]) == set(), "the second has ended"
+
+
+def test_a_helm_process_is_found_by_its_folder_and_arguments(tmp_path: Path) -> None:
+    (tmp_path / "upgrade").write_text("import sys; print(flush=True); sys.stdin.read()")
+    with subprocess.Popen(
+        ["helm", "upgrade", "--namespace=chaos-a", "--", "x", "chart.tgz"],
+        executable=sys.executable,
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        (found,) = find_helm_processes({"two": tmp_path / "other", "one": tmp_path})
+        assert (found.identity.pid, found.replica) == (process.pid, "one")
+        assert (found.command, found.release) == ("upgrade", ("chaos-a", "x"))
+        process.communicate()
+    assert find_helm_processes({"one": tmp_path}) == []
+
+
+def test_the_table_has_a_line_for_each_fault_and_a_sum() -> None:
+    text = table({"helm killed": FaultResult(3, 2, 4.25, ["x"]), "etcd frozen": FaultResult(1, 1, 9.0)})
+    assert [re.split(r" {2,}", line) for line in text.splitlines()][1:] == [
+        ["etcd frozen", "1", "1", "9.0", "0"],
+        ["helm killed", "3", "2", "4.2", "1"],
+        ["all", "4", "3", "9.0", "1"],
+    ]
+
+
+def test_faults_have_different_names() -> None:
+    assert len({each.name for each in FAULTS}) == len(FAULTS)
+
+
+def test_as_many_rounds_as_there_are_faults_have_each_of_them() -> None:
+    plan = Plan(seed=7, rounds=3 * len(FAULTS))
+    cycles = [[plan.fault(1 + cycle * len(FAULTS) + number) for number in range(len(FAULTS))] for cycle in range(3)]
+    assert all({each.name for each in cycle} == {each.name for each in FAULTS} for cycle in cycles)
+    assert cycles[0] != cycles[1]
+    assert Plan(seed=7, rounds=1, first_round=3).fault(3) == cycles[0][2], "a round can be repeated"
+    assert Plan(seed=8, rounds=1).fault(3) != cycles[0][2] or Plan(seed=8, rounds=1).fault(4) != cycles[0][3]
