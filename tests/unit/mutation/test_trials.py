@@ -1,0 +1,54 @@
+"""The whole tool, on the smallest module of the package and a test that checks a part of it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.mutation.__main__ import Results
+from tests.mutation.accepted import Accepted
+from tests.mutation.mutants import ROOT, mutants_of_text
+from tests.mutation.trials import Outcome, Trial
+
+LIMIT_S = 120
+
+PARTIAL_TESTS = "tests/unit/mutation/partial_tests.py"
+
+
+def test_what_a_test_notices_is_killed_and_the_rest_survives(tmp_path: Path) -> None:
+    module = "domain/caller_groups.py"
+    before = (ROOT / "operator/xapp_operator" / module).read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.mutation", "--store", str(tmp_path), "--tests", PARTIAL_TESTS, module],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+    survived = {line.removeprefix("+    ") for line in done.stdout.splitlines() if line.startswith("+    ")}
+    assert survived == {
+        "if (len(parts) == _SERVICE_ACCOUNT_PARTS):",
+        "if (len(parts) == _SERVICE_ACCOUNT_PARTS or parts[:2] == ['system', 'serviceaccount']):",
+        "if (parts[:2] == ['system', 'serviceaccount']):",
+    }, done.stderr
+    assert re.search(r"^domain +14 +11 +0 +3 ", done.stdout, re.MULTILINE)
+    assert done.returncode == 1
+    assert (ROOT / "operator/xapp_operator" / module).read_bytes() == before
+
+
+def test_accepted_mutants_do_not_count_as_survivors() -> None:
+    trials = [
+        Trial(mutant=mutant, tests=[], limit_s=1.0)
+        for mutant in mutants_of_text("def f(a):\n    g()\n    return a < 1\n", "domain/m.py")
+    ]
+    key = trials[0].mutant.key
+    results = Results(Accepted(reasons={key: "g does nothing"}), planned=len(trials))
+    for trial in trials:
+        results.add(trial, Outcome.SURVIVED if trial.mutant.key == key else Outcome.KILLED)
+    assert not results.too_many()
+    assert results.survivors == []
+    results.add(trials[1], Outcome.UNTESTED)
+    assert results.too_many()
