@@ -1,17 +1,33 @@
-"""Measures how long 100 XApps take to become Ready, compared with 8 parallel helm installs of the same chart.
+"""Measures what 100 XApps take until they are Ready, compared with 8 parallel helm installs of the same chart.
 
-Run with `python -m tests.bench.xapps_bench [COUNT]`. It starts a control plane and asserts nothing.
+Run with `python -m tests.bench.xapps_bench [COUNT]`. It starts a control plane and asserts nothing. It prints wall
+times, requests by client, verb and resource, processor time by process, and what a restart of the operator costs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import resource
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from tests.bench.release_cost import (
+    CLIENTS,
+    HELM,
+    OPERATOR,
+    Cost,
+    CostMeter,
+    Snapshot,
+    print_processor_time,
+    print_requests,
+)
 from tests.localcluster import Cluster, LocalCluster
 from tests.localrun.cluster_setup import prepare_cluster
 from tests.support.chart_server import ChartServer
@@ -21,37 +37,88 @@ from tests.support.xapps import XAppClient
 
 ROOT = Path(__file__).parents[2]
 POOL = 8
-DEADLINE_SECONDS = 300.0
+DEADLINE_SECONDS = 600.0
+QUIET_SECONDS = 2.0
+"""Without a request for so long, everything is done: events, and what controllers do about the last write."""
+READY_TEMPLATE = (
+    '{.metadata.name} {.status.conditions[?(@.type=="Ready")].status} {.metadata.generation} '
+    '{.status.observedGeneration}{"\\n"}'
+)
 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    with tempfile.TemporaryDirectory() as folder, LocalCluster(Path(folder) / "cluster") as cluster:
-        prepare_cluster(cluster, ROOT)
-        for namespace in ("pool", "warm", "xapps", "single"):
-            cluster.kubectl("create", "namespace", namespace)
-        chart = Path(folder) / "workload.tgz"
-        chart.write_bytes(workload_chart())
-        single = asyncio.run(_pool(cluster, chart, "warm", 1))
-        pool = asyncio.run(_pool(cluster, chart, "pool", count))
-        print(f"pool of {POOL} helm installs: {count} releases in {pool:.2f} s; one alone {single:.2f} s")
-        operator = OperatorProcess(cluster, Path(folder))
-        operator.start()
-        try:
-            with ChartServer() as charts:
-                charts.add("workload", "0.1.0", workload_chart())
-                _, one = _xapps(XAppClient(cluster, "single"), charts, 1)
-                _, alone = _xapps(XAppClient(cluster, "single"), charts, 1, first=1)
-                taken, ready = _xapps(XAppClient(cluster, "xapps"), charts, count)
-                downloads = charts.requests["/workload-0.1.0.tgz"]
+    with tempfile.TemporaryDirectory() as folder:
+        local = LocalCluster(Path(folder) / "cluster")
+        with local as cluster:
+            prepare_cluster(cluster, ROOT)
+            for namespace in ("pool", "warm", "xapps", "single"):
+                cluster.kubectl("create", "namespace", namespace)
+            _compare(local, cluster, Path(folder), count)
+
+
+def _compare(local: LocalCluster, cluster: Cluster, folder: Path, count: int) -> None:
+    chart, meter, costs = folder / "workload.tgz", CostMeter(local, cluster), {}
+    chart.write_bytes(workload_chart())
+    asyncio.run(_pool(cluster, chart, "warm", 1))
+    single = asyncio.run(_pool(cluster, chart, "warm", 1, first=1))
+    before, spent = meter.snapshot(), _children_seconds()
+    pool = asyncio.run(_pool(cluster, chart, "pool", count))
+    cost = meter.cost(before, _settled(meter))
+    costs["pool"] = replace(cost, processor={**cost.processor, "helm": _children_seconds() - spent})
+    print(f"pool of {POOL} helm installs: {count} releases in {pool:.2f} s; one alone {single:.2f} s")
+    operator = OperatorProcess(cluster, folder)
+    operator.start()
+    try:
+        with ChartServer() as charts:
+            charts.add("workload", "0.1.0", workload_chart())
+            _, one = _xapps(XAppClient(cluster, "single"), charts, 1)
+            _settled(meter)
+            _, alone = _xapps(XAppClient(cluster, "single"), charts, 1, first=1)
+            before = _settled(meter, operator=operator.pid)
+            taken, ready = _xapps(XAppClient(cluster, "xapps"), charts, count)
+            costs["XApps"] = meter.cost(before, _settled(meter, operator=operator.pid))
+            downloads = charts.requests["/workload-0.1.0.tgz"]
             print(f"one XApp: first {one:.2f} s, then {alone:.2f} s ({alone / single:.2f} x one helm install)")
             print(f"{count} XApps Ready in {ready:.2f} s ({ready / pool:.2f} x the pool), of which apply {taken:.2f} s")
             print(f"downloads of the chart: {downloads}")
-        finally:
+            print_requests(costs, count)
+            print_processor_time(costs, count)
             operator.stop()
+            before = _settled(meter)
+            operator.start()
+            _print_restart(meter.cost(before, _settled(meter, operator=operator.pid, quiet=5 * QUIET_SECONDS)), count)
+    finally:
+        operator.stop()
 
 
-async def _pool(cluster: Cluster, chart: Path, namespace: str, count: int) -> float:
+def _print_restart(cost: Cost, count: int) -> None:
+    helm, requests = sum(cost.requests[HELM].values()), sum(cost.requests[OPERATOR].values())
+    print(f"\nrestart with {count} deployed XApps: {requests} requests of the operator, {helm} of helm")
+    print(f"  writes of the operator: {cost.writes(OPERATOR)}; processor {cost.processor['operator']:.2f} s")
+    for (verb, target), number in cost.requests[OPERATOR].most_common(5):
+        print(f"    {number:6} {verb:6} {target}")
+
+
+def _settled(meter: CostMeter, *, operator: int | None = None, quiet: float = QUIET_SECONDS) -> Snapshot:
+    """Return the counters once nobody has sent a request for a while."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    before = meter.snapshot(operator=operator)
+    while time.monotonic() < deadline:
+        time.sleep(quiet)  # nothing to wait for: the condition is that nothing happens
+        after = meter.snapshot(operator=operator)
+        if not any(sum(meter.cost(before, after).requests[client].values()) for client in CLIENTS):
+            return after
+        before = after
+    raise TimeoutError("the cluster does not come to rest")
+
+
+def _children_seconds() -> float:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+async def _pool(cluster: Cluster, chart: Path, namespace: str, count: int, *, first: int = 0) -> float:
     slots = asyncio.Semaphore(POOL)
     environment = {**cluster.env, "GOMAXPROCS": "1", "GOGC": "off"}
     flags = ("--server-side=true", "--force-conflicts", "--disable-openapi-validation", "--wait=hookOnly")
@@ -66,29 +133,36 @@ async def _pool(cluster: Cluster, chart: Path, namespace: str, count: int) -> fl
             assert await process.wait() == 0
 
     began = time.monotonic()
-    await asyncio.gather(*(install(number) for number in range(count)))
+    await asyncio.gather(*(install(number) for number in range(first, first + count)))
     return time.monotonic() - began
 
 
 def _xapps(kit: XAppClient, charts: ChartServer, count: int, *, first: int = 0) -> tuple[float, float]:
     """Apply XApps at once; return the seconds until kubectl returned, and until all were Ready."""
-    names = [f"xapp-{first + number}" for number in range(count)]
-    manifests = [json.dumps(kit.remote_manifest(name, url=charts.url, chart="workload")) for name in names]
-    began = time.monotonic()
-    kit.kubectl("apply", "--server-side", "-f", "-", input="\n---\n".join(manifests))
-    applied = time.monotonic() - began
-    # `kubectl wait` takes a tenth of a second for each object, one after the other.
-    kit.wait_until(lambda: _ready(kit) >= set(names), what="all XApps to be Ready", seconds=DEADLINE_SECONDS)
-    return applied, time.monotonic() - began
+    names = {f"xapp-{first + number}" for number in range(count)}
+    manifests = [json.dumps(kit.remote_manifest(name, url=charts.url, chart="workload")) for name in sorted(names)]
+    with _ready_xapps(kit) as ready:
+        began = time.monotonic()
+        kit.kubectl("apply", "--server-side", "-f", "-", input="\n---\n".join(manifests))
+        applied = time.monotonic() - began
+        while names:
+            names.discard(next(ready))
+        return applied, time.monotonic() - began
 
 
-def _ready(kit: XAppClient) -> set[str]:
-    found: set[str] = set()
-    for item in json.loads(kit.kubectl("get", "xapps", "-o", "json"))["items"]:
-        for condition in item.get("status", {}).get("conditions", []):
-            if (condition["type"], condition["status"]) == ("Ready", "True"):
-                found.add(item["metadata"]["name"])
-    return found
+@contextmanager
+def _ready_xapps(kit: XAppClient) -> Iterator[Iterator[str]]:
+    """Yield the names of XApps as they become Ready. A watch, because polling would take a good part of the time."""
+    arguments = ("get", "xapps", "--watch", "--output", f"jsonpath={READY_TEMPLATE}", "--namespace", kit.namespace)
+    with subprocess.Popen(
+        [kit.cluster.kubectl_path, *arguments], env=kit.cluster.env, stdout=subprocess.PIPE, text=True
+    ) as watch:
+        assert watch.stdout is not None
+        rows = (line.split() for line in watch.stdout)
+        try:
+            yield (row[0] for row in rows if len(row) == 4 and row[1] == "True" and row[2] == row[3])
+        finally:
+            watch.terminate()
 
 
 if __name__ == "__main__":
