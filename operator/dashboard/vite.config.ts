@@ -52,6 +52,8 @@ export default defineConfig({
     ),
   },
   test: {
+    // Ends tests that hang. A machine that is busy with other things makes none fail.
+    testTimeout: 60_000,
     // Tests of components have a document; a `.test.ts` that needs one begins with `// @vitest-environment jsdom`.
     projects: [
       {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from tests.integration.gateway.caller_factory import (
     ACCOUNTS,
     BINDINGS,
+    CLUSTER_BINDINGS,
     ROLES,
     create_token,
     wait_for_role,
@@ -14,6 +17,7 @@ from tests.integration.gateway.caller_factory import (
 )
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import ApiServer
+from xapp_operator.api.json import JsonObject
 
 TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 
@@ -43,6 +47,23 @@ class Accounts:
         wait_until_allowed(self._api, f"{self._namespace}:{name}", rights, group=group, namespace=self._namespace)
         return create_token(self._api, name, namespace=self._namespace)
 
+    @contextmanager
+    def in_all_namespaces(self, role: str, *, name: str = "jane") -> Iterator[str]:
+        """Yield the token of an account with a cluster role in all namespaces."""
+        self._create(name)
+        binding = f"{self._namespace}-{name}"
+        self._api.create(CLUSTER_BINDINGS, self._binding(binding, name, role, "ClusterRole"))
+        try:
+            wait_until_allowed(self._api, f"{self._namespace}:{name}", {"xapps": ["list"]}, namespace=None)
+            yield create_token(self._api, name, namespace=self._namespace)
+        finally:
+            self._api.delete(f"{CLUSTER_BINDINGS}/{binding}")
+
+    def without_rights(self, *, name: str = "jane") -> str:
+        """Return the token of an account that may do nothing in any namespace."""
+        self._create(name)
+        return create_token(self._api, name, namespace=self._namespace)
+
     def revoke(self, name: str, token: str) -> None:
         """End the tokens of an account, and wait until the cluster refuses this one. The account keeps its rights."""
         self._api.delete(f"{ACCOUNTS.format(self._namespace)}/{name}")
@@ -62,11 +83,11 @@ class Accounts:
         self._api.create(ACCOUNTS.format(self._namespace), {"metadata": {"name": name}})
 
     def _bind(self, name: str, role: str, kind: str) -> None:
-        self._api.create(
-            BINDINGS.format(self._namespace),
-            {
-                "metadata": {"name": f"{name}-{role}"},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
-                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": self._namespace}],
-            },
-        )
+        self._api.create(BINDINGS.format(self._namespace), self._binding(f"{name}-{role}", name, role, kind))
+
+    def _binding(self, binding: str, account: str, role: str, kind: str) -> JsonObject:
+        return {
+            "metadata": {"name": binding},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": self._namespace}],
+        }

@@ -15,8 +15,9 @@ AXE: Final = ROOT / "operator" / "dashboard" / "node_modules" / "axe-core" / "ax
 SCREENSHOTS: Final = Path(__file__).parent / "screenshots"
 THEMES: Final = ("light", "dark")
 AXE_WIDTHS: Final = (360, 1280)
-SCREENSHOT_WIDTHS: Final = (360, 1280, 3840)
-HEIGHTS: Final = {360: 780, 1280: 800, 3840: 2160}
+SCREENSHOT_WIDTHS: Final = (360, 768, 1280, 1920, 3840)
+HEIGHTS: Final = {360: 780, 768: 1024, 1280: 800, 1920: 1080, 3840: 2160}
+MAX_HEIGHT: Final = 5000
 AXE_RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
 
 _REPORT_VIOLATIONS: Final = """
@@ -86,17 +87,24 @@ class Dashboard:
             self.page.set_viewport_size(size)
 
     def screenshots(self, name: str) -> None:
-        """Save pictures of the page as it is now (`--screenshots`), in both themes and three widths."""
+        """Save pictures of the page as it is now (`--screenshots`), in both themes and five widths."""
         if not self._takes_screenshots:
             return
         size = self.page.viewport_size
         for theme in THEMES:
             for width in SCREENSHOT_WIDTHS:
                 self._look(theme, width)
+                self._show_whole_page(width)
                 self.page.screenshot(path=SCREENSHOTS / f"{name}-{theme}-{width}.png", animations="disabled")
         self.page.emulate_media(color_scheme="light")
         if size is not None:
             self.page.set_viewport_size(size)
+
+    def _show_whole_page(self, width: int) -> None:
+        """Make the window as high as the page, unless a dialog is open: it stands in the middle of the window."""
+        if self.page.get_by_role("dialog").or_(self.page.get_by_role("alertdialog")).count() == 0:
+            height: int = self.page.evaluate("document.documentElement.scrollHeight")
+            self.page.set_viewport_size({"width": width, "height": max(HEIGHTS[width], min(height, MAX_HEIGHT))})
 
     def _look(self, theme: str, width: int) -> None:
         self.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")

@@ -9,6 +9,7 @@ from typing import Any, Final
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.support.charts import chart_archive
+from tests.support.xapps import XAppClient
 
 BIG_INTEGER: Final = 9007199254740993
 """2^53 + 1: JSON.parse rounds it."""
@@ -89,6 +90,18 @@ def drop_chart(page: Page, content: bytes, name: str = "hello-0.1.0.tgz") -> Non
 def field(page: Page, label: str) -> Locator:
     """Return a field of the form by the beginning of its label."""
     return page.get_by_label(label, exact=True)
+
+
+def save_repository(xapps: XAppClient, url: str, name: str = "acme") -> None:
+    """Save a chart repository in the namespace of the test."""
+    xapps.apply(
+        {
+            "apiVersion": "xapp-operator.io/v1alpha1",
+            "kind": "ChartRepository",
+            "metadata": {"name": name, "namespace": xapps.namespace},
+            "spec": {"url": url, "interval": "1h"},
+        }
+    )
 
 
 def fill_identity(page: Page, *, organization: str = "acme", team: str = "ran", namespace: str | None = None) -> None:

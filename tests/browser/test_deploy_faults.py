@@ -12,6 +12,8 @@ from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
 from tests.browser.deploy_steps import chart, choose_chart, fill_identity, summary_text, values_text, write_values
 from tests.browser.gateway import BrowserGateway
+from tests.browser.short_tokens import shorten
+from tests.localcluster import Cluster
 from tests.support.xapps import XAppClient
 
 NAME: Final = "acme-ran-hello"
@@ -122,6 +124,36 @@ def test_a_token_that_ends_in_a_filled_form_loses_nothing(
     assert xapps.get("xapp", NAME) is None
     page.get_by_role("button", name="Submit").click()
     dashboard.heading(NAME)
+
+
+def test_a_token_that_expires_in_a_filled_form_is_noticed_before_anything_is_sent(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, cluster: Cluster
+) -> None:
+    token = accounts.with_role("admin")
+    page = _fill(dashboard, token, xapps.namespace)
+    sent = _deployments(page)
+    dialog = page.get_by_role("dialog", name="Your sign-in has ended")
+    dashboard.context.clear_cookies()
+    page.get_by_role("button", name="Preview").click()
+    short = shorten(cluster, token, seconds=6)
+    dialog.get_by_label("Bearer token").fill(short)
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(dialog).to_have_count(0)
+
+    # Nobody does anything: the page says so by itself.
+    expect(dialog).to_be_visible()
+    dialog.get_by_label("Bearer token").fill(short)
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(dialog.get_by_text("The cluster does not accept this token.")).to_be_visible()
+    dialog.get_by_label("Bearer token").fill(token)
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(dialog).to_have_count(0)
+
+    _expect_nothing_lost(page)
+    assert sent == []
+    page.get_by_role("button", name="Submit").click()
+    dashboard.heading(NAME)
+    assert (xapps.get("xapp", NAME) or {})["spec"]["values"] == {"greeting": "mine"}
 
 
 def test_a_chart_that_was_chosen_before_signing_in_again_is_read(

@@ -111,4 +111,11 @@ def test_hostile_texts_of_a_chart_are_texts(dashboard: Dashboard, accounts: Acco
     _expect_only_text(page, dashboard)
     dashboard.check_accessibility()
     dashboard.screenshots("deploy-hostile-error")
+
+    choose_chart(page, chart_archive(name="n" * 250, version=f"1.0.0-{'a' * 200}"))
+    expect(page.get_by_text(re.compile("^n{250} 1.0.0-a{200}$"))).to_be_visible()
+    _expect_only_text(page, dashboard)
+    page.get_by_role("button", name="Values", exact=True).first.click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    _expect_only_text(page, dashboard)
     assert foreign == []

@@ -5,33 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
-from tests.browser.deploy_steps import chart, editor, packed
+from tests.browser.deploy_steps import chart, editor, packed, values_text
+from tests.browser.keyboard import tab_to
 from tests.support.xapps import XAppClient
 
 NAME: Final = "acme-ran-hello"
-TABS_MAX: Final = 60
-IS_COVERED: Final = """() => {
-  const focused = document.activeElement, box = focused.getBoundingClientRect()
-  const [x, y] = [box.left + Math.min(box.width, 20) / 2, box.top + Math.min(box.height, 20) / 2]
-  const sticks = (one) => ['sticky', 'fixed'].includes(getComputedStyle(one).position) && !one.contains(focused)
-  for (let one = document.elementFromPoint(x, y); one !== null; one = one.parentElement)
-    if (sticks(one)) return `${focused.outerHTML.slice(0, 200)} is under ${one.outerHTML.slice(0, 200)}`
-  return y > innerHeight ? `${focused.outerHTML.slice(0, 200)} is below the window` : ''
-}"""
-
-
-def _tab_to(page: Page, target: Locator) -> None:
-    """Press Tab until the element has the focus. What has the focus on the way is in view."""
-    for _ in range(TABS_MAX):
-        page.keyboard.press("Tab")
-        assert page.evaluate(IS_COVERED) == ""
-        if target.evaluate("one => one === document.activeElement"):
-            return
-    raise AssertionError(f"Tab does not reach {target}")
 
 
 def test_a_chart_file_is_deployed_with_the_keyboard(
@@ -45,38 +27,46 @@ def test_a_chart_file_is_deployed_with_the_keyboard(
     page.keyboard.press("g")
     page.keyboard.press("d")
     expect(page.get_by_role("heading", level=1, name="Deploy an xApp")).to_be_focused()
-    _tab_to(page, page.get_by_role("button", name="Choose a file").first)
+    tab_to(page, page.get_by_role("button", name="Choose a file").first)
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Enter")
     chooser.value.set_files(packed(chart()))
     expect(page.get_by_text("hello 0.1.0")).to_be_visible()
+    # The button is gone; the next Tab goes on from its place.
+    chart_file = page.get_by_role("group", name="Chart file")
+    expect(chart_file).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(chart_file.locator(":focus")).to_have_count(1)
 
     # The window ends just below this field, where the bar with the buttons is.
     organization = page.get_by_role("textbox", name="Organization")
     box = organization.bounding_box()
     assert box is not None
     page.set_viewport_size({"width": 1280, "height": int(box["y"] + box["height"]) + 10})
-    _tab_to(page, organization)
+    tab_to(page, organization)
     page.set_viewport_size({"width": 1280, "height": 800})
     page.keyboard.type("acme")
-    _tab_to(page, page.get_by_role("textbox", name="Team"))
+    tab_to(page, page.get_by_role("textbox", name="Team"))
     page.keyboard.type("ran")
-    _tab_to(page, page.get_by_role("combobox", name="Namespace"))
+    tab_to(page, page.get_by_role("combobox", name="Namespace"))
     page.keyboard.type(xapps.namespace)
     expect(page.get_by_role("option", name=re.compile(xapps.namespace))).to_be_visible()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/deploy$"))
-    _tab_to(page, editor(page))
+    tab_to(page, editor(page))
     expect(page).to_have_url(re.compile(f"namespace={xapps.namespace}$"))
     page.keyboard.type("image:")
     page.keyboard.press("Enter")
     page.keyboard.type('tag: "2"')
     # In the editor Tab indents; Escape, then Tab leaves.
+    before = values_text(page)
     page.keyboard.press("Tab")
     expect(editor(page)).to_be_focused()
+    assert values_text(page).replace(" ", "") == before.replace(" ", "")
+    assert values_text(page) != before
     page.keyboard.press("Escape")
-    _tab_to(page, page.get_by_role("button", name="Submit"))
+    tab_to(page, page.get_by_role("button", name="Submit"))
     page.keyboard.press("Enter")
 
     dashboard.heading(NAME)
@@ -87,7 +77,7 @@ def test_a_chart_file_is_deployed_with_the_keyboard(
     expect(page.get_by_role("link", name="Edit values")).to_be_visible()
     page.keyboard.press("e")
     expect(page.get_by_text("Based on revision 1")).to_be_visible()
-    _tab_to(page, editor(page))
+    tab_to(page, editor(page))
     page.keyboard.press("Control+a")
     page.keyboard.insert_text("greeting: keys\n")
     expect(editor(page)).to_contain_text("greeting: keys")
@@ -112,7 +102,7 @@ def test_a_chart_file_is_deployed_with_the_keyboard(
     # Upgrade: u, another file, Ctrl+Enter twice.
     page.keyboard.press("u")
     expect(page.get_by_role("heading", name="Upgrade")).to_be_visible()
-    _tab_to(page, page.get_by_role("button", name="Choose a file").first)
+    tab_to(page, page.get_by_role("button", name="Choose a file").first)
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Enter")
     chooser.value.set_files(packed(chart("0.2.0"), "hello-0.2.0.tgz"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -127,28 +128,49 @@ def test_credentials_that_were_refused_are_corrected_in_place(
         dashboard.check_accessibility()
         dashboard.screenshots("deploy-credentials")
 
+        # What http means for the credentials is said in the words of the page: the checkbox has this name.
+        page.get_by_role("button", name="Preview").click()
+        assert 'select "Send them over http, where others can read them"' in summary_text(page)
+        page.get_by_role("alert").get_by_role("link", name="URL").click()
+        url = page.get_by_role("textbox", name="URL")
+        expect(url).to_be_focused()
+        expect(url).to_have_accessible_description(re.compile("Use https, or select"))
+        page.get_by_role("button", name="Save and browse").hover()
+        tooltip = page.get_by_role("tooltip")
+        expect(tooltip).to_have_text(re.compile("Others can read credentials"))
+        # It does not cover the checkbox that it names.
+        over_http = page.get_by_text("Send them over http, where others can read them", exact=True)
+        named, said = over_http.bounding_box(), tooltip.bounding_box()
+        assert named is not None
+        assert said is not None
+        assert named["y"] + named["height"] <= said["y"]
+        over_http.click()
+
         # The refusal of the repository stands at the fields of this form.
         page.get_by_role("button", name="Preview").click()
-        assert "Repository name" in summary_text(page)
+        expect(page.get_by_role("link", name="Repository name")).to_be_visible()
         page.get_by_role("link", name="Repository name").click()
         expect(page.get_by_role("textbox", name="Repository name")).to_be_focused()
         page.keyboard.press("Control+a")
         page.keyboard.type("mine")
         page.get_by_role("button", name="Preview").click()
-        expect(page.get_by_role("alert").filter(has_text="must be https with credentials")).to_be_visible()
-        page.get_by_role("checkbox", name="Send them over http").check(force=True)
-        page.get_by_role("button", name="Preview").click()
-        expect(page.get_by_role("alert").filter(has_text="401")).to_be_visible()
+        page.get_by_role("alert").get_by_role("link", name="Password").click()
+        expect(password).to_be_focused()
+        expect(password).to_have_accessible_description(re.compile("refused by the repository"))
         expect(page.get_by_role("textbox", name="Repository name")).to_have_value("mine")
         password.fill("right-secret")
         page.get_by_role("button", name="Preview").click()
         expect(page.get_by_role("tab", name="Objects 1")).to_be_visible()
+        # A preview used the credentials, and stored nothing.
+        assert xapps.get("chartrepository", "mine") is None
 
-        for command in ("curl", "kubectl"):
-            page.get_by_role("button", name="Copy as").click()
-            page.get_by_role("menuitem", name=command).click()
-            expect(page.get_by_text(f"Copied as {command}")).to_be_visible()
-            assert "-secret" not in page.evaluate("navigator.clipboard.readText()")
+        page.get_by_role("button", name="Copy as").click()
+        expect(page.get_by_text("The gateway creates the Secret of the credentials too: use curl.")).to_be_visible()
+        page.get_by_role("menuitem", name="curl", exact=True).click()
+        expect(page.get_by_text("Copied as curl")).to_be_visible()
+        command = page.evaluate("navigator.clipboard.readText()")
+        assert '{"username":"<username>","password":"<password>","allowPlainHTTP":true}' in command
+        assert "-secret" not in command
         assert "-secret" not in page.evaluate("JSON.stringify([localStorage, sessionStorage]) + location.href")
         page.get_by_role("button", name="Submit").click()
         dashboard.heading("acme-ran-hello")

@@ -28,6 +28,9 @@ def test_a_dropped_chart_becomes_ready_in_five_actions(
     dashboard.heading("Deploy an xApp")
     dashboard.check_accessibility()
     dashboard.screenshots("deploy-empty")
+    clear = page.get_by_role("button", name="Clear the form")
+    expect(clear).to_have_attribute("data-reason", "You have not changed anything")
+    expect(clear.locator("..").get_by_role("button")).to_have_text(["Copy as", "Clear the form", "Preview", "Submit"])
 
     drop_chart(page, chart())
     expect(page.get_by_text("hello 0.1.0")).to_be_visible()
@@ -46,6 +49,7 @@ def test_a_dropped_chart_becomes_ready_in_five_actions(
     # The next deployment begins with the organization, team and namespace of this one.
     dashboard.open("/deploy")
     expect(page.get_by_role("textbox", name="Organization")).to_have_value("acme")
+    expect(page.get_by_role("textbox", name="Team")).to_have_value("ran")
     expect(page.get_by_role("combobox", name="Namespace")).to_have_value(xapps.namespace)
     expect(page.get_by_role("textbox", name="xApp name")).to_have_value("")
 
@@ -92,10 +96,15 @@ def test_form_and_yaml_agree_and_every_digit_survives(
     dashboard.heading("acme-ran-hello")
     spec = (xapps.get("xapp", "acme-ran-hello") or {})["spec"]
     assert spec["values"] == {"image": {"tag": "1.1"}, "cellId": 9223372036854775807, "greeting": "hi there"}
+    stored = page.evaluate("JSON.stringify([localStorage, sessionStorage])")
+    assert "acme" in stored
+    assert [value for value in ("hi there", "9223372036854775807", "tested", "hello-0.1.0") if value in stored] == []
     xapps.wait_ready("acme-ran-hello")
 
 
-def test_a_values_file_is_loaded_and_taken_back(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+def test_values_from_a_file_and_a_cleared_form_are_taken_back(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("admin"), f"/deploy?namespace={xapps.namespace}")
     choose_chart(page, chart())
@@ -107,6 +116,23 @@ def test_a_values_file_is_loaded_and_taken_back(dashboard: Dashboard, accounts: 
     assert values_text(page) == "# site\ngreeting: loaded\n"
     page.get_by_role("button", name="Undo").click()
     assert values_text(page) == "greeting: typed\n"
+
+    # A form that was cleared comes back as it was: chart file, fields and values.
+    fill_identity(page)
+    file = page.get_by_role("group", name="Chart file")
+    team = page.get_by_role("textbox", name="Team")
+    page.get_by_role("button", name="Clear the form").click()
+    expect(page.get_by_role("status").filter(has_text="Discarded.")).to_be_visible()
+    expect(file).not_to_contain_text("hello 0.1.0")
+    expect(team).to_have_value("")
+    assert values_text(page) == ""
+    discarded = page.get_by_role("group", name="What was discarded")
+    discarded.get_by_role("button", name="Undo").press("Enter")
+    expect(file).to_contain_text("hello 0.1.0")
+    expect(team).to_have_value("ran")
+    assert values_text(page) == "greeting: typed\n"
+    expect(discarded).to_be_focused()
+    expect(discarded).to_have_text("")
 
 
 def test_an_adoption_comes_filled_in(dashboard: Dashboard, accounts: Accounts, namespace: str) -> None:

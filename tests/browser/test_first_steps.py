@@ -21,12 +21,15 @@ def test_an_xapp_is_found_and_uninstalled(dashboard: Dashboard, accounts: Accoun
     dashboard.heading("xApps Management")
     page.get_by_role("link", name="acme-ran-hello").click()
     dashboard.heading("acme-ran-hello")
+    health = page.get_by_role("region", name="Health")
+    expect(health.get_by_text("Healthy").first).to_be_visible()
     page.get_by_role("button", name="Uninstall...").click()
     expect(page.get_by_role("button", name="Keep")).to_be_focused()
     page.get_by_role("button", name="Uninstall acme-ran-hello").click()
 
     xapps.wait_gone("xapp", "acme-ran-hello")
     expect(page.get_by_text(re.compile("^Uninstalled at .* This is its last state"))).to_be_visible()
+    expect(health.get_by_text("Its objects as they were last seen.")).to_be_visible()
     page.get_by_role("link", name="All xApps").click()
     dashboard.heading("xApps Management")
     expect(page.get_by_role("link", name="acme-ran-hello")).to_have_count(0)
@@ -42,8 +45,9 @@ def test_who_is_not_signed_in_comes_back_to_the_page_that_was_asked_for(
     dashboard.page.get_by_label("Bearer token").fill("no-token")
     dashboard.page.get_by_role("button", name="Sign in").click()
     expect(dashboard.page.get_by_text("The cluster does not accept this token.")).to_be_visible()
+    dashboard.screenshots("sign-in-refused")
 
-    dashboard.page.get_by_label("Bearer token").fill(accounts.with_role("view"))
+    dashboard.page.get_by_label("Bearer token").fill(f"Bearer {accounts.with_role('view')}")
     dashboard.page.keyboard.press("Enter")
 
     dashboard.heading("Services")

@@ -41,6 +41,7 @@ def test_the_root_leads_to_the_list_and_unknown_addresses_say_so(signed_in: Dash
     expect(signed_in.page).to_have_url(f"{signed_in.url}/xapps")
     signed_in.open("/no/such/page")
     signed_in.heading("Page not found")
+    signed_in.screenshots("page-not-found")
     signed_in.page.get_by_role("link", name="All xApps").click()
     signed_in.heading("xApps Management")
 
@@ -52,6 +53,7 @@ def test_a_bad_parameter_is_dropped_with_a_note(signed_in: Dashboard) -> None:
     expect(note).to_be_visible()
     expect(page).to_have_url(f"{signed_in.url}/xapps?search=kpi&order=desc")
     signed_in.check_accessibility()
+    signed_in.screenshots("dropped-parameters")
     page.get_by_role("button", name="Dismiss").click()
     expect(note).to_have_count(0)
 
@@ -175,6 +177,17 @@ def test_an_action_without_the_right_says_which_one_is_missing(
     page.keyboard.press("Tab")
     page.keyboard.press("Shift+Tab")
     expect(page.get_by_role("tooltip")).to_have_text(reason)
+    # Also when the focus comes back from far below, and scrolls the page.
+    page.set_viewport_size({"width": 1280, "height": 300})
+    page.keyboard.press("Shift+Tab")
+    page.mouse.move(640, 200)
+    page.mouse.wheel(0, 5_000)
+    expect(uninstall).not_to_be_in_viewport()
+    page.keyboard.press("Tab")
+    expect(uninstall).to_be_in_viewport()
+    expect(uninstall).to_have_accessible_description(reason)
+    expect(page.get_by_role("tooltip")).to_have_text(reason)
+    page.set_viewport_size({"width": 1280, "height": 800})
     page.keyboard.press("Enter")
     why = page.get_by_role("dialog", name="Why this is not possible")
     expect(why).to_contain_text(reason)

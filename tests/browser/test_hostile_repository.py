@@ -115,6 +115,15 @@ def test_a_hostile_index_and_chart_are_shown_as_text(
     dashboard.open(f"/repositories/{namespace}/hostile/hello?version=9.9.9")
     expect(page.get_by_text(re.compile('has no version "9.9.9"'))).to_be_visible()
     expect(page.get_by_text("The README could not be read")).to_be_visible()
+    # What to do next is a link to a page, not a request of the API.
+    refused = page.get_by_role("alert").filter(has_text="9.9.9")
+    expect(refused).not_to_contain_text(re.compile("GET|/api/"))
+    refused.get_by_role("link", name="Versions", exact=True).click()
+    expect(page).to_have_url(re.compile("/hostile/hello$"))
+    dashboard.open(f"/repositories/{namespace}/absent")
+    refused = page.get_by_role("alert").filter(has_text='There is no repository "absent"')
+    refused.first.get_by_role("link", name="All repositories", exact=True).click()
+    dashboard.heading("Repositories")
     assert {url for url in requested if not url.startswith(dashboard.url)} == set()
 
 

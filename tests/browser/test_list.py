@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.browser.shell import copied_command, in_shell
+from tests.localcluster import Cluster
+from tests.localcluster.waiting import wait_until
 from tests.support.charts import chart_archive
 from tests.support.xapps import XAppClient
 
+LONG = "acme-ran-kept" + "-kept" * 8
+"""As long as the name of a Helm release may be."""
+UNINSTALLS = re.compile("/api/deployment/xapp$")
 HOSTILE = "jane <img src=x onerror=alert(1)>"
 """The API server refuses control characters and marks of text direction in this field, but not HTML."""
+ROOM_ABOVE_PIXELS = 24
+_ROOM_ABOVE = """
+table => {
+  let box = table
+  while (box.previousElementSibling === null) box = box.parentElement
+  return table.getBoundingClientRect().top - box.previousElementSibling.getBoundingClientRect().bottom
+}
+"""
+
+
+def has_begun(page: Page, held: list[Route], number: int) -> bool:
+    """Return whether so many requests are held, once the events of the browser have been handled."""
+    page.title()
+    return len(held) >= number
 
 
 def test_the_list_is_filtered_by_its_values_and_back_restores_it(
@@ -32,7 +53,12 @@ def test_the_list_is_filtered_by_its_values_and_back_restores_it(
 
     page.get_by_role("button", name=re.compile("^Degraded 0")).click()
     expect(page.get_by_text("No xApp found")).to_be_visible()
+    dashboard.screenshots("list-none-found")
     assert "health=Degraded" in page.url
+    page.get_by_role("button", name="Clear filters").last.click()
+    expect(page).to_have_url(f"{dashboard.url}/xapps")
+    page.go_back()
+    expect(page.get_by_text("No xApp found")).to_be_visible()
     page.go_back()
     expect(page.get_by_role("link", name=re.compile("^acme-ran-"))).to_have_count(2)
 
@@ -43,9 +69,33 @@ def test_the_list_is_filtered_by_its_values_and_back_restores_it(
     page.get_by_role("button", name="Remove the filter Phase: Deployed").click()
     expect(page.get_by_text("Phase: Deployed")).to_have_count(0)
     assert "phase=" not in page.url
-    page.get_by_role("searchbox", name="Search xApps").fill("two")
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox", name="Search xApps")).to_be_focused()
+    page.keyboard.type("two")
     expect(page.get_by_role("link", name="acme-ran-two")).to_be_visible()
     expect(page.get_by_role("link", name="acme-ran-one")).to_have_count(0)
+
+    # With Shift a click selects a range, and the arrows change its end.
+    page.get_by_role("searchbox", name="Search xApps").fill("")
+    page.get_by_role("checkbox", name="Select acme-ran-one").click()
+    page.get_by_role("checkbox", name="Select acme-ran-two").click(modifiers=["Shift"])
+    expect(page.get_by_text("2 selected")).to_be_visible()
+    dashboard.check_accessibility()
+    page.keyboard.press("Shift+ArrowUp")
+    expect(page.get_by_role("checkbox", name="Select acme-ran-one")).to_be_focused()
+    expect(page.get_by_text("1 selected")).to_be_visible()
+    assert page.evaluate("getSelection().toString()") == ""
+
+    # When the last row of the last page is gone, the page before follows; a page that never was leads to the first one.
+    dashboard.open(f"/xapps?namespace={xapps.namespace}&page=2&per_page=1")
+    page.get_by_role("checkbox", name="Select acme-ran-two").press("Space")
+    xapps.kubectl("delete", "xapp", "acme-ran-two")
+    expect(page.get_by_text("1 gone.")).to_be_visible()
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.get_by_text("There is no page 2. This is page 1.")).to_be_visible()
+    expect(page.get_by_role("row")).to_have_count(2)
+    dashboard.open(f"/xapps/{xapps.namespace}/acme-ran-one/events?page=900")
+    expect(page.get_by_text("There is no page 900. This is page 1.")).to_be_visible()
 
 
 def test_a_change_shows_in_its_row_and_new_rows_wait(
@@ -63,17 +113,27 @@ def test_a_change_shows_in_its_row_and_new_rows_wait(
     expect(page.get_by_text("1 selected")).to_be_visible()
 
     before = row.bounding_box()
+    gap = page.get_by_role("table").evaluate(_ROOM_ABOVE)
+    assert gap <= ROOM_ABOVE_PIXELS, "the page keeps room free for what is not there"
     xapps.kubectl("patch", "xapp", "acme-ran-seen", "--type=merge", '-p={"spec":{"suspend":true}}')
     expect(row).to_contain_text("Suspended")
     xapps.apply(xapps.uploaded_manifest("acme-ran-new", chart_archive()))
     expect(page.get_by_text("1 new.")).to_be_visible()
+    dashboard.screenshots("list-changed")
     expect(page.get_by_role("link", name="acme-ran-new")).to_have_count(0)
     after = row.bounding_box()
     assert before is not None
     assert after is not None
     assert (after["x"], after["y"]) == (before["x"], before["y"]), "the row moved"
-    page.get_by_role("button", name="Show", exact=True).click()
+    page.get_by_role("button", name="Show", exact=True).press("Enter")
     expect(page.get_by_role("link", name="acme-ran-new")).to_be_visible()
+    expect(page.locator("[role=status]:focus")).to_have_count(1)
+
+    # What does not move a row, or is on another page, does not wait.
+    xapps.apply(xapps.uploaded_manifest("acme-ran-z", chart_archive()))
+    expect(page.get_by_role("link", name="acme-ran-z")).to_be_visible()
+    expect(page.get_by_text("1 selected")).to_be_visible()
+    expect(page.get_by_role("button", name="Show", exact=True)).to_have_count(0)
 
     # The rows are sorted by name: the first one is new.
     page.keyboard.press("k")
@@ -82,7 +142,7 @@ def test_a_change_shows_in_its_row_and_new_rows_wait(
 
 
 def test_several_xapps_are_uninstalled_and_external_ones_are_left_out(
-    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, cluster: Cluster
 ) -> None:
     names = [f"acme-ran-{number:02}" for number in range(11)]
     manifest = xapps.uploaded_manifest("acme-ran-00", chart_archive())
@@ -91,36 +151,123 @@ def test_several_xapps_are_uninstalled_and_external_ones_are_left_out(
     xapps.kubectl("create", "deployment", "by-hand", "--image=example.com/none", "--replicas=0")
     xapps.kubectl("label", "deployment", "by-hand", "drax/role=xapp", "drax/xapp-name=by-hand")
     page = dashboard.page
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
     dashboard.sign_in(accounts.with_role("edit"), f"/xapps?namespace={xapps.namespace}")
     expect(page.get_by_role("row")).to_have_count(13)
 
+    # What can be done with the selected rows is always in view, and does not cover the row with the focus.
+    page.get_by_role("checkbox", name="Select acme-ran-01").press("Space")
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 500})
+        page.get_by_role("checkbox", name="Select acme-ran-01").focus()
+        page.evaluate("scrollTo(0, 0)")
+        expect(page.get_by_role("button", name="Uninstall...")).to_be_in_viewport(ratio=1)
+        last = page.get_by_role("checkbox", name="Select by-hand")
+        last.focus()
+        assert last.evaluate(
+            "b => document.elementFromPoint(b.getBoundingClientRect().x + 4, b.getBoundingClientRect().y + 4) === b"
+        ), f"the bar covers the row with the focus, {width} pixels wide"
+    dashboard.screenshots("list-selected")
+    page.set_viewport_size({"width": 1280, "height": 720})
+
+    # From 10 on, their number is typed.
     page.get_by_role("checkbox", name="Select all rows of this page").press("Space")
+    for number in (0, 1):
+        page.get_by_role("checkbox", name=f"Select acme-ran-0{number}").press("Space")
+    page.get_by_role("button", name="Uninstall...").click()
+    dialog = page.get_by_role("alertdialog", name="Uninstall 9 xApps?")
+    expect(dialog.get_by_role("button", name="Uninstall 9 xApps")).not_to_have_attribute("aria-disabled", "true")
+    expect(dialog.get_by_role("textbox")).to_have_count(0)
+    dialog.get_by_role("button", name="Keep").click()
+    page.get_by_role("checkbox", name="Select acme-ran-01").press("Space")
+    page.get_by_role("button", name="Uninstall...").click()
+    dialog = page.get_by_role("alertdialog", name="Uninstall 10 xApps?")
+    expect(dialog.get_by_role("button", name="Uninstall 10 xApps")).to_have_attribute("aria-disabled", "true")
+    expect(dialog.get_by_label("Type 10 to confirm")).to_be_visible()
+    dialog.get_by_role("button", name="Keep").click()
+    page.get_by_role("checkbox", name="Select acme-ran-00").press("Space")
+
     page.get_by_role("button", name="Uninstall...").click()
     dialog = page.get_by_role("alertdialog", name="Uninstall 11 xApps?")
     expect(dialog.get_by_role("button", name="Keep")).to_be_focused()
     expect(dialog.get_by_text("known by their labels only")).to_be_visible()
+    for name in [*names, "by-hand"]:
+        expect(dialog.get_by_role("listitem").filter(has_text=f"{xapps.namespace}/{name}")).to_have_count(1)
+    dashboard.check_accessibility()
+    dashboard.screenshots("uninstall-several")
+    # Others replace one of them meanwhile: that is not the xApp that was selected.
+    xapps.kubectl("delete", "xapp", "acme-ran-03")
+    xapps.apply({**manifest, "metadata": {**manifest["metadata"], "name": "acme-ran-03"}})
+    copy = dialog.get_by_role("button", name="Copy as")
+    would_go = in_shell(copied_command(page, copy, "kubectl") + " --dry-run=server -oname", cluster).split()
+    assert sorted(would_go) == [f"xapp.xapp-operator.io/{name}" for name in names]
+    assert copied_command(page, copy, "curl").count("curl -sS -X DELETE ") == len(names)
     confirm = dialog.get_by_role("button", name="Uninstall 11 xApps")
     expect(confirm).to_have_attribute("aria-disabled", "true")
     dialog.get_by_label("Type 11 to confirm").fill("11")
-    confirm.click()
+    # Six at a time: another one begins when one ends.
+    held: list[Route] = []
 
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(UNINSTALLS, hold)
+    confirm.click()
+    for ended in range(len(names)):
+        expect(dialog.get_by_role("button", name=f"{ended} of 11")).to_be_visible()
+        begun = min(len(names), ended + 6)
+        wait_until(partial(has_begun, page, held, begun), timeout=30, what=f"request {begun}")
+        assert len(held) == begun
+        held[ended].continue_()
+    page.unroute(UNINSTALLS)
+
+    dialog = page.get_by_role("alertdialog", name="Uninstall acme-ran-03?")
+    expect(dialog.get_by_text("1 could not be uninstalled. They stay selected.")).to_be_visible()
+    expect(dialog.get_by_role("listitem").first).to_contain_text(re.compile("acme-ran-03 .*uid"))
+    expect(dialog.get_by_label(re.compile("^Type"))).to_have_count(0)
+    dashboard.check_accessibility()
+    dashboard.screenshots("uninstall-failed")
+    dialog.get_by_role("button", name="Keep").click()
+    expect(page.get_by_text("1 selected")).to_be_visible()
     for name in names:
-        xapps.wait_gone("xapp", name)
-    expect(dialog).to_have_count(0)
+        if name != "acme-ran-03":
+            xapps.wait_gone("xapp", name)
+    assert xapps.get("xapp", "acme-ran-03") is not None
+    # The rows that were uninstalled here go at once, although a row is still selected.
+    expect(page.get_by_role("row")).to_have_count(3)
+    expect(page.get_by_role("button", name="Show", exact=True)).to_have_count(0)
     assert "by-hand" in xapps.kubectl("get", "deployments", "-o", "name")
+
+    # By keyboard, the focus stays at the end of the table when the buttons there are gone.
+    page.reload()
+    page.get_by_role("checkbox", name="Select acme-ran-03").press("Space")
+    page.get_by_role("button", name="Uninstall...").press("Enter")
+    page.get_by_role("alertdialog").get_by_role("button", name="Uninstall acme-ran-03").press("Enter")
+    expect(page.get_by_role("alertdialog")).to_have_count(0)
+    expect(page.locator("[role=status]:focus")).to_have_count(1)
+    xapps.wait_gone("xapp", "acme-ran-03")
 
 
 def test_who_may_only_read_is_told_which_right_is_missing(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
 ) -> None:
-    manifest = xapps.uploaded_manifest("acme-ran-kept", chart_archive())
+    manifest = xapps.uploaded_manifest(LONG, chart_archive())
     xapps.apply({**manifest, "spec": {**manifest["spec"], "owner": HOSTILE}})
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("view"), f"/xapps?namespace={xapps.namespace}")
-    page.get_by_role("checkbox", name="Select acme-ran-kept").press("Space")
-    row = page.get_by_role("row", name=re.compile("acme-ran-kept"))
+    page.get_by_role("checkbox", name=f"Select {LONG}").press("Space")
+    row = page.get_by_role("row", name=re.compile(LONG))
     expect(row).to_contain_text(HOSTILE)
     uninstall = page.get_by_role("button", name="Uninstall...")
     expect(uninstall).to_have_attribute("aria-disabled", "true")
     uninstall.focus()
     expect(page.get_by_text(re.compile("Needs: .*delete.* xapps"))).to_be_visible()
+    for width in (1280, 800):
+        page.set_viewport_size({"width": width, "height": 720})
+        hidden = page.get_by_role("table").evaluate("table => table.parentElement.scrollWidth - table.clientWidth")
+        assert hidden <= 0, f"long texts push columns out of the table, {width} pixels wide"
+        link = row.get_by_role("link").bounding_box()
+        following = row.get_by_role("cell").nth(2).bounding_box()
+        assert link is not None
+        assert following is not None
+        assert link["x"] + link["width"] <= following["x"], "the name covers the next column"

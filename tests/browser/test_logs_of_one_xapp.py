@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Request, expect
+from playwright.sync_api import Request, Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
@@ -19,7 +20,33 @@ from tests.support.xapps import XAppClient
 NAME: Final = "acme-ran-logs"
 LINES: Final = 55_000
 LINES_KEPT: Final = 50_000
+CPU_THROTTLING: Final = 6
 STREAMS: Final = "/api/stream?", "/logs?"
+HEIGHT: Final = "log => log.clientHeight"
+AT_END: Final = """() => {
+  const scroller = document.querySelector('[role=log] .cm-scroller')
+  return scroller.scrollTop > 0 && scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight <= 2
+}"""
+END_IN_WINDOW: Final = """text => {
+  const scroller = document.querySelector('[role=log] .cm-scroller')
+  const line = [...scroller.querySelectorAll('.cm-line')].at(-1)
+  const bottom = Math.min(innerHeight, scroller.getBoundingClientRect().bottom)
+  return line.textContent.includes(text) && line.getBoundingClientRect().bottom <= bottom
+}"""
+"""The last line has this text, and is in the window of the browser."""
+FIRST_IN_VIEW: Final = """async () => {
+  const scroller = document.querySelector('[role=log] .cm-scroller')
+  const frame = () => new Promise((done) => requestAnimationFrame(done))
+  // Keys move the text smoothly.
+  for (let before = -1, frames = 0; before !== scroller.scrollTop && frames < 200; frames += 2) {
+    before = scroller.scrollTop
+    await frame()
+    await frame()
+  }
+  const { top } = scroller.getBoundingClientRect()
+  const lines = [...scroller.querySelectorAll('.cm-line')]
+  return lines.find((line) => line.getBoundingClientRect().bottom > top).textContent
+}"""
 HIDE: Final = """hidden => {
   Object.defineProperty(document, 'hidden', { value: hidden, configurable: true })
   Object.defineProperty(document, 'visibilityState', { value: hidden ? 'hidden' : 'visible', configurable: true })
@@ -36,14 +63,14 @@ def container_log(cluster: Cluster) -> Iterator[Path]:
     path.write_text(before)
 
 
-def append(log: Path, count: int) -> None:
+def append(log: Path, count: int, *, end: str = "") -> None:
     """Write lines in the format of container runtimes; every hundredth is coloured, the last says so."""
     begin = datetime.now(UTC)
     with log.open("a") as file:
         for number in range(1, count + 1):
             at = begin + timedelta(microseconds=number)
             text = f"\x1b[31mline\x1b[0m {number}" if number % 100 == 0 else f"line {number}"
-            file.write(f"{at:%Y-%m-%dT%H:%M:%S.%f}000Z stdout F {text}{' the last' if number == count else ''}\n")
+            file.write(f"{at:%Y-%m-%dT%H:%M:%S.%f}000Z stdout F {text}{' the last' if number == count else ''}{end}\n")
 
 
 def test_a_long_log_stays_bounded_and_quick(
@@ -55,10 +82,20 @@ def test_a_long_log_stays_bounded_and_quick(
     dashboard.sign_in(accounts.with_role("view"), f"/xapps/{xapps.namespace}/{NAME}/logs")
     log = page.get_by_role("log")
     expect(log).to_contain_text("simulated log line 100")
+    expect(page.get_by_role("button", name="Since")).to_have_text(re.compile("The last 2,000 lines"))
+    # It is followed: its end stays in view in a smaller window.
+    for height in (700, 500):
+        page.wait_for_function(AT_END)
+        before = log.evaluate(HEIGHT)
+        page.set_viewport_size({"width": 1280, "height": height})
+        page.wait_for_function(f"before => ({HEIGHT})(document.querySelector('[role=log]')) < before", arg=before)
+    page.wait_for_function(AT_END)
+    page.set_viewport_size({"width": 1280, "height": 800})
     append(container_log, LINES)
 
-    expect(log).to_contain_text(f"line {LINES} the last")
-    expect(page.get_by_text("50,000 lines, older ones are left out")).to_be_visible()
+    # The last line is in the window, and so is the line below it: nobody scrolls the page for them.
+    page.wait_for_function(END_IN_WINDOW, arg=f"line {LINES} the last")
+    expect(page.get_by_text("50,000 lines, older ones are left out")).to_be_in_viewport(ratio=1)
     expect(log.locator(".cm-ansi-red").first).to_have_text("line")
     # Only the lines in view are in the document.
     assert log.locator(".cm-line").count() < 200
@@ -72,11 +109,105 @@ def test_a_long_log_stays_bounded_and_quick(
     assert "\x1b" not in "".join(saved)
     dashboard.screenshots("long-log")
 
+    page.get_by_text("Follow", exact=True).click()
+    page.wait_for_function(END_IN_WINDOW, arg=f"line {LINES} the last")
+
+    # Long lines are cut, and fewer of them are kept. The editor does not warn of measuring again and again.
+    append(container_log, 2_500, end=9_000 * "y")
+    page.wait_for_function(END_IN_WINDOW, arg="line 2500 the last")
+    kept = page.get_by_text("lines, older ones are left out").inner_text()
+    assert int(re.sub(r"\D", "", kept)) < 2_500
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save").click()
+    saved = download.value.path().read_text().splitlines()
+    assert saved[-1].endswith("yyy … the rest of this line is left out")
+    assert len("".join(saved)) < 17 * 1024 * 1024
+
+    # More than an answer has room for: the page asks for fewer lines at once, and has the newest.
+    append(container_log, 1_100, end=40_000 * "z")
+    with page.expect_request(re.compile(r"/logs\?.*tail=[0-9]{1,3}&follow=true")):
+        page.reload()
+    expect(log).to_contain_text("line 1100 the last")
+    expect(page.get_by_text("lines, older ones are left out")).to_be_visible()
+
     # Followed again, new lines come into view.
     page.get_by_text("Follow", exact=True).click()
     page.get_by_text("Follow", exact=True).click()
     append(container_log, 5)
     expect(log).to_contain_text("line 5 the last")
+
+
+def test_a_slow_page_follows_to_the_end_until_a_person_looks_at_something_else(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, container_log: Path
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart()))
+    xapps.wait_ready(NAME)
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("view"), f"/xapps/{xapps.namespace}/{NAME}/logs")
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": CPU_THROTTLING})
+    log, follow = page.get_by_role("log"), page.get_by_role("switch", name="Follow")
+    expect(log).to_contain_text("simulated log line 100")
+    # Many lines, then wide ones, of which fewer are kept, then ones that wrap.
+    append(container_log, 20_000)
+    page.wait_for_function(END_IN_WINDOW, arg="line 20000 the last")
+    append(container_log, 2_500, end=9_000 * "y")
+    page.wait_for_function(END_IN_WINDOW, arg="line 2500 the last")
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_text("Wrap", exact=True).click()
+    for count in (101, 102, 103):
+        append(container_log, count, end=10 * count * "w")
+        page.wait_for_function(END_IN_WINDOW, arg=f"line {count} the last")
+
+    # Who scrolls up, however little, or finds something, reads on while lines come. The end brings them back.
+    log.locator(".cm-content").focus()
+    log.hover()
+    lines = 101 + 102 + 103
+    leave: list[Callable[[], None]] = [
+        lambda: page.mouse.wheel(0, -8),
+        lambda: page.keyboard.press("PageUp"),
+        lambda: page.get_by_label("Find", exact=True).fill("line 50"),
+    ]
+    for way in leave:
+        expect(follow).to_be_checked()
+        way()
+        expect(follow).not_to_be_checked()
+        seen = page.evaluate(FIRST_IN_VIEW)
+        append(container_log, 200)
+        lines += 200
+        expect(page.get_by_text(f"{lines:,} lines")).to_be_visible()
+        assert page.evaluate(FIRST_IN_VIEW) == seen
+        page.mouse.wheel(0, 1_000_000)
+        page.wait_for_function(END_IN_WINDOW, arg="line 200 the last")
+
+
+def test_what_was_typed_does_not_bring_back_a_page_that_was_left(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart()))
+    xapps.wait_ready(NAME)
+    page = dashboard.page
+    events_page = re.compile("/assets/EventsPage-")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(events_page, hold)
+    dashboard.sign_in(accounts.with_role("view"), f"/xapps/{xapps.namespace}/{NAME}/logs")
+    expect(page.get_by_role("log")).to_contain_text("simulated log line 100")
+    page.clock.install()
+    page.get_by_label("Find", exact=True).fill("line 7")
+    page.get_by_role("link", name="Events", exact=True).click()
+    expect(page).to_have_url(re.compile("/events$"))
+    # The files of the next page come slowly: this one is still in view.
+    page.clock.run_for(1_000)
+    expect(page).to_have_url(re.compile("/events$"))
+    for route in held:
+        route.continue_()
+    page.clock.run_for(1_000)
+    expect(page.get_by_role("table", name="Events of the xApp")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("log")).to_be_visible()
 
 
 def test_a_hidden_tab_closes_its_two_streams_and_opens_them_again(

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
@@ -64,6 +64,10 @@ def test_two_revisions_are_compared_and_the_first_comes_back(
     expect(page.get_by_text("revision 3", exact=True)).to_be_visible()
     expect(page.get_by_text("Helm rollback")).to_be_visible()
 
+    # Revision 3 is revision 1 again, and 2 was given up: nothing is left to go back to.
+    page.get_by_role("button", name="More").click()
+    expect(page.get_by_role("menuitem", name="Roll back...")).to_have_attribute("aria-disabled", "true")
+
 
 def test_an_edit_of_somebody_else_is_not_rolled_back_unseen(
     dashboard: Dashboard, accounts: Accounts, hello: XAppClient
@@ -88,12 +92,24 @@ def test_suspending_and_resuming(dashboard: Dashboard, accounts: Accounts, hello
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("edit"), path(hello))
     page.get_by_role("button", name="More").click()
-    tests = page.get_by_role("menuitem", name="Run tests")
-    expect(tests).to_have_attribute("aria-disabled", "true")
     dashboard.check_accessibility()
     page.get_by_role("menuitem", name="Suspend").click()
     expect(page.get_by_text("The operator leaves it as it is until it is resumed.")).to_be_visible()
-    page.get_by_role("button", name="Resume").click()
+    dashboard.check_accessibility()
+    dashboard.screenshots("suspended")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/actions", hold, times=1)
+    resume = page.get_by_role("button", name="Resume")
+    with page.expect_request("**/actions"):
+        resume.click()
+    # Nothing is shown as done before the answer: the button says that it is on its way.
+    expect(resume.get_by_label("In progress")).to_be_visible()
+    expect(page.get_by_text("The operator leaves it as it is until it is resumed.")).to_be_visible()
+    held.pop().continue_()
     expect(page.get_by_text("The operator leaves it as it is until it is resumed.")).to_have_count(0)
     hello.wait_ready(NAME)
 
@@ -101,6 +117,8 @@ def test_suspending_and_resuming(dashboard: Dashboard, accounts: Accounts, hello
     page.get_by_role("menuitem", name="Copy as...").click()
     dialog = page.get_by_role("dialog", name="Copy as")
     dialog.get_by_role("button", name=re.compile("Action")).click()
+    actions = ["Show the xApp", "Show its health", "Uninstall", "Retry", "Look again", "Run tests", "Suspend", "Resume"]
+    expect(page.get_by_role("option")).to_have_text(actions)
     page.get_by_role("option", name="Uninstall").click()
     expect(dialog.get_by_text(f"kubectl delete xapp {NAME} -n {hello.namespace}")).to_be_visible()
     expect(dialog.get_by_text('-H "Authorization: Bearer $TOKEN"')).to_be_visible()
@@ -131,6 +149,8 @@ def test_an_xapp_that_others_uninstall_keeps_its_last_state_and_what_was_typed(
     dashboard.sign_in(accounts.with_role("edit"), path(hello))
     expect(page.get_by_role("heading", name="Reach")).to_be_visible()
     expect(page.get_by_text("100 %").or_(page.get_by_text("Objects 3 of 3"))).to_be_visible()
+    # The page keeps only what it has read.
+    expect(page.get_by_text(f"Deployment{NAME}")).to_be_visible()
     page.keyboard.press("e")
     editor = page.get_by_role("textbox", name=re.compile("values", re.IGNORECASE)).first
     editor.press("Control+End")
@@ -163,6 +183,7 @@ def test_an_xapp_that_others_uninstall_keeps_its_last_state_and_what_was_typed(
     dashboard.screenshots("gone-xapp")
     tab(dashboard, "Events").click()
     expect(page.get_by_text("This was not read before the xApp was uninstalled")).to_be_visible()
+    dashboard.screenshots("gone-events")
 
 
 def test_each_page_opens_by_its_address(dashboard: Dashboard, accounts: Accounts, hello: XAppClient) -> None:
@@ -178,11 +199,26 @@ def test_each_page_opens_by_its_address(dashboard: Dashboard, accounts: Accounts
     dashboard.check_accessibility()
     dashboard.screenshots("manifest")
 
+    dashboard.open(path(hello, "/history?revision=77&with=3"))
+    unknown = "Not in the history: revision 77, revision 3. Only the newest revisions are kept."
+    expect(page.get_by_text(unknown)).to_be_visible()
+    expect(page).to_have_url(re.compile("/history$"))
+    page.get_by_role("link", name="Show revision 1").click()
+    expect(page.get_by_role("heading", name="Revision 1", exact=True)).to_be_visible()
+    expect(page.get_by_text(unknown)).to_have_count(0)
+
     dashboard.open(path(hello, "/notes"))
     expect(page.get_by_text("The chart has no notes")).to_be_visible()
+    dashboard.screenshots("notes-none")
+    dashboard.open(path(hello, "/own-api"))
+    expect(page.get_by_role("region", name="Its API")).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("own-api")
     dashboard.open(path(hello))
     expect(page.get_by_role("heading", name="Conditions")).to_be_visible()
-    expect(page.get_by_role("heading", name="Facts")).to_be_visible()
+    facts = page.get_by_role("region", name="Facts")
+    for name in ("Organization", "Team", "Owner", "Namespace", "Release", "Chart in force", "UID"):
+        expect(facts.get_by_role("button", name=f"Copy {name}", exact=True)).to_be_visible()
     dashboard.check_accessibility()
     dashboard.screenshots("overview")
 
@@ -206,3 +242,4 @@ def test_each_page_opens_by_its_address(dashboard: Dashboard, accounts: Accounts
     dashboard.open(f"/xapps/{hello.namespace}/nobody")
     expect(page.get_by_text(f"There is no xApp of this name in {hello.namespace}")).to_be_visible()
     dashboard.check_accessibility()
+    dashboard.screenshots("no-such-xapp")

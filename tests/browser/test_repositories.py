@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -11,6 +12,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.browser.shell import copied_command, in_shell
+from tests.localcluster import Cluster
 from tests.support.apiserver import JsonObject
 from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive
@@ -49,6 +52,8 @@ def test_a_repository_is_tested_saved_browsed_and_removed(
     page, namespace = dashboard.page, xapps.namespace
     dashboard.sign_in(accounts.with_role("admin"), f"/repositories?namespace={namespace}")
     dashboard.heading("Repositories")
+    expect(page.get_by_text("No repository found")).to_be_visible()
+    dashboard.screenshots("repositories-none")
     page.get_by_role("link", name="Add", exact=True).click()
     dashboard.heading("Add a repository")
     fill_address(page, name="acme", namespace=namespace, url=guarded_charts.url)
@@ -63,7 +68,7 @@ def test_a_repository_is_tested_saved_browsed_and_removed(
     page.get_by_text("User and password").click()
     page.get_by_role("textbox", name="User").fill("jane")
     page.get_by_role("textbox", name="Password").fill(PASSWORD)
-    page.get_by_text("Send them over http").click()
+    page.get_by_text("Send them over http, where others can read them", exact=True).click()
     page.get_by_role("button", name="Test", exact=True).click()
     expect(page.get_by_text("The test succeeded")).to_be_visible()
     dashboard.check_accessibility()
@@ -118,18 +123,39 @@ def test_a_refused_address_stands_at_its_field_and_nothing_typed_is_lost(
     expect(page.get_by_role("textbox", name="Name", exact=True)).to_have_value("acme")
 
 
-def test_settings_of_a_repository_are_changed(
-    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, guarded_charts: ChartServer
+def test_settings_of_a_repository_are_changed_here_or_in_a_shell(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, guarded_charts: ChartServer, cluster: Cluster
 ) -> None:
-    page = dashboard.page
-    xapps.apply(repository_manifest(xapps.namespace))
-    dashboard.sign_in(accounts.with_role("admin"), f"/repositories/{xapps.namespace}/acme?view=settings")
+    page, namespace = dashboard.page, xapps.namespace
+    xapps.apply(repository_manifest(namespace))
+    token = accounts.with_role("admin")
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    dashboard.sign_in(token, f"/repositories/{namespace}/acme?view=settings")
     url = page.get_by_role("textbox", name="URL")
     expect(url).to_have_value("https://charts.example.com")
     dashboard.check_accessibility()
+    dashboard.screenshots("repository-settings")
     url.fill(guarded_charts.url)
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("dd").get_by_text(guarded_charts.url, exact=True)).to_be_visible()
+
+    # What is copied does the same as the page.
+    url.fill("https://charts.example.com/other")
+    copy = page.get_by_role("button", name="Copy as")
+    in_shell(copied_command(page, copy.last, "curl"), cluster, gateway=dashboard.url, token=token)
+    assert (xapps.get("chartrepository", "acme") or {})["spec"]["url"] == "https://charts.example.com/other"
+    dashboard.open(f"/repositories?namespace={namespace}")
+    dashboard.heading("Repositories")
+    listed = in_shell(copied_command(page, copy, "curl"), cluster, gateway=dashboard.url, token=token)
+    assert [one["name"] for one in json.loads(listed)["content"]] == ["acme"]
+    of_kubectl = in_shell(copied_command(page, copy, "kubectl") + " -o name", cluster)
+    assert of_kubectl.split() == ["chartrepository.xapp-operator.io/acme"]
+    page.get_by_role("button", name="Remove acme...").click()
+    dialog = page.get_by_role("alertdialog")
+    copy_removal = dialog.get_by_role("button", name="Copy as")
+    assert copied_command(page, copy_removal, "curl").startswith("curl -sS -X DELETE ")
+    in_shell(copied_command(page, copy_removal, "kubectl"), cluster)
+    xapps.wait_gone("chartrepository", "acme")
 
 
 def test_a_reader_sees_why_repositories_cannot_be_changed(
@@ -146,3 +172,20 @@ def test_a_reader_sees_why_repositories_cannot_be_changed(
     expect(page.get_by_role("button", name="Add", exact=True)).to_have_attribute("aria-disabled", "true")
     dashboard.check_accessibility()
     dashboard.screenshots("repositories")
+
+
+def test_who_may_list_no_repositories_learns_which_right_is_missing(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    xapps.apply(repository_manifest(xapps.namespace))
+    dashboard.sign_in(accounts.with_rights(xapps=["list"]), "/repositories")
+    needed = "Needs: list chartrepositories in their namespace, or in all namespaces"
+    expect(page.get_by_text(f"{needed}.")).to_be_visible()
+    expect(page.get_by_text("No repositories yet")).to_have_count(0)
+    page.get_by_role("button", name="Copy the missing right").click()
+    expect(page.get_by_text("Copied").first).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == needed
+    dashboard.check_accessibility()
+    dashboard.screenshots("repositories-none")

@@ -48,6 +48,7 @@ def test_who_may_only_read_sees_why_actions_are_off(
     expect(show).to_have_attribute("aria-disabled", "true")
     dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/own-api")
     expect(page.get_by_text(f"Needs: get services/proxy in {xapps.namespace}")).to_be_visible()
+    dashboard.screenshots("own-api-not-visible")
 
 
 def test_what_is_not_visible_is_said_and_not_left_out(
@@ -64,6 +65,7 @@ def test_what_is_not_visible_is_said_and_not_left_out(
     dialog = page.get_by_role("alertdialog")
     expect(dialog.get_by_text(f"This removes its Helm release from {xapps.namespace}.")).to_be_visible()
     expect(dialog.get_by_text(f"Objects: Not visible: needs list, get secrets in {xapps.namespace}")).to_be_visible()
+    dashboard.screenshots("uninstall-not-visible")
     page.keyboard.press("Escape")
     for rest in ("logs", "events"):
         dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/{rest}")

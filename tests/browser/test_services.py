@@ -7,7 +7,7 @@ import re
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
@@ -61,7 +61,19 @@ def test_services_are_found_and_lead_to_their_xapp(
     expect(pages).to_contain_text("1-50 of 61")
     dashboard.check_accessibility()
     dashboard.screenshots("services")
-    page.get_by_role("button", name="Next page").click()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/discovery/services?*page=2*", hold)
+    with page.expect_request("**/discovery/services?*page=2*"):
+        page.get_by_role("button", name="Next page").click()
+    # The old rows stay while the new ones come.
+    expect(rows).to_have_count(50)
+    expect(rows.first).to_be_visible()
+    held.pop().continue_()
+    page.unroute("**/discovery/services?*page=2*")
     expect(pages).to_contain_text("51-61 of 61")
     expect(rows).to_have_count(11)
 
@@ -139,9 +151,9 @@ def test_refused_filters_stand_at_their_fields(dashboard: Dashboard, accounts: A
     sheet.get_by_role("button", name="Done").click()
     expect(page).to_have_url(f"{dashboard.url}/services")
 
-    # A page that is gone by now leads to the first one; a namespace that may not be read says what is missing.
+    # A page that is not there leads to the first one; a namespace that may not be read says what is missing.
     dashboard.open("/services?page=900")
-    page.get_by_role("button", name="First page").click()
+    expect(page.get_by_text("There is no page 900. This is page 1.")).to_be_visible()
     expect(page).to_have_url(f"{dashboard.url}/services")
     dashboard.open("/services?namespace=kube-system")
     expect(page.get_by_text("Needs: list services")).to_be_visible()
@@ -151,6 +163,7 @@ def test_who_may_list_no_services_learns_which_right_is_missing(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
 ) -> None:
     dashboard.sign_in(accounts.with_rights(xapps=["list"]), "/services")
-    expect(dashboard.page.get_by_text("Needs: list services")).to_be_visible()
+    expect(dashboard.page.get_by_text("Needs: list services in their namespace")).to_be_visible()
+    expect(dashboard.page.get_by_text("No Services yet")).to_have_count(0)
     dashboard.check_accessibility()
     dashboard.screenshots("services-none")

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.browser.deploy_steps import choose_chart, fill_identity
 from tests.localcluster import Cluster
 from tests.support.charts import chart_archive
 from tests.support.helm_user import HelmUser
@@ -42,8 +43,9 @@ def test_the_next_xapp_of_the_list_is_one_key_away_also_on_the_next_page(
 
 
 def test_an_xapp_that_was_installed_by_hand_offers_its_adoption(
-    dashboard: Dashboard, accounts: Accounts, cluster: Cluster, namespace: str, tmp_path: Path
+    dashboard: Dashboard, accounts: Accounts, cluster: Cluster, xapps: XAppClient, tmp_path: Path
 ) -> None:
+    namespace = xapps.namespace
     by_hand = HelmUser(cluster, namespace, tmp_path)
     by_hand.install("by-hand", drax_chart())
     page = dashboard.page
@@ -56,3 +58,11 @@ def test_an_xapp_that_was_installed_by_hand_offers_its_adoption(
     dashboard.screenshots("installed-by-hand")
     page.get_by_role("link", name="Adopt...").click()
     expect(page).to_have_url(re.compile(rf"/deploy\?namespace={namespace}&releaseName=by-hand&adopt=true$"))
+    choose_chart(page, drax_chart())
+    expect(page.get_by_text("hello-world 0.2.1", exact=True)).to_be_visible()
+    fill_identity(page)
+    page.get_by_role("button", name="Submit").click()
+    dashboard.heading("acme-ran-hello-world")
+    xapps.wait_ready("acme-ran-hello-world")
+    assert by_hand.releases() == {"by-hand"}
+    assert len(by_hand.history("by-hand")) == xapps.status("acme-ran-hello-world")["release"]["revision"]

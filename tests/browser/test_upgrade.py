@@ -1,16 +1,24 @@
-"""Upgrade an xApp to another version: of an uploaded chart, and of a chart in a repository."""
+"""Upgrade an xApp to another version: of an uploaded chart, and of a chart in a repository; two who do it at once."""
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+import json
+import re
+from typing import Any, Final
+
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
-from tests.browser.deploy_steps import chart, choose_chart, write_values
+from tests.browser.deploy_steps import BIG_INTEGER, chart, choose_chart, summary_text, write_values
+from tests.browser.shell import copied_command, in_shell
+from tests.localcluster import Cluster
 from tests.support.chart_server import ChartServer
 from tests.support.xapps import XAppClient
 
-NAME = "acme-ran-hello"
+NAME: Final = "acme-ran-hello"
+UPGRADE: Final = re.compile(rf"/api/deployment/xapp/[^/?]+/{NAME}$")
+HOSTILE: Final = 'it\'s $HOME `id` \\n "EOF"'
 
 
 def test_an_uploaded_chart_is_replaced_by_a_newer_one(
@@ -23,10 +31,16 @@ def test_an_uploaded_chart_is_replaced_by_a_newer_one(
     expect(page.get_by_text("version 0.1.0")).to_be_visible()
     dashboard.check_accessibility()
     dashboard.screenshots("upgrade")
+    version = page.get_by_role("textbox", name="Version", exact=True)
+    choose_chart(page, chart("0.2.0-rc.1"))
+    expect(version).to_have_value("0.2.0")
+    expect(version).to_have_accessible_description(re.compile("^From 0.2.0-rc.1: the version of an xApp has only"))
     choose_chart(
         page, chart("0.2.0", **{"templates/more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"})
     )
-    expect(page.get_by_role("textbox", name="Version", exact=True)).to_have_value("0.2.0")
+    expect(page.get_by_text("hello 0.2.0", exact=True)).to_be_visible()
+    expect(version).to_have_value("0.2.0")
+    expect(version).not_to_have_accessible_description(re.compile("From"))
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("1 object is new.")).to_be_visible()
     dashboard.check_accessibility()
@@ -40,31 +54,53 @@ def test_an_uploaded_chart_is_replaced_by_a_newer_one(
 
 
 def test_a_remote_chart_is_upgraded_to_a_version_of_its_repository(
-    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, cluster: Cluster
 ) -> None:
     with ChartServer() as server:
         server.add("hello", "0.1.0", chart())
         server.add("hello", "0.2.0", chart("0.2.0"))
-        xapps.apply(xapps.remote_manifest(NAME, url=server.url, chart="hello"))
+        xapps.apply(xapps.remote_manifest(NAME, url=server.url, chart="hello", timeout="4m", values={"greeting": "aa"}))
         xapps.wait_ready(NAME)
+        dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
         dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/{NAME}/upgrade")
         page = dashboard.page
         version = page.get_by_role("combobox", name="Chart version")
+        typed = page.get_by_role("textbox", name="Version", exact=True)
+        version.fill("0.2.0-rc.1")
+        page.keyboard.press("Escape")
+        expect(typed).to_have_value("0.2.0")
+        expect(typed).to_have_accessible_description(re.compile("^From 0.2.0-rc.1: "))
+        # What somebody typed stays with every version of the chart.
+        typed.fill("7.1")
         version.click()
         version.fill("")
         page.get_by_role("option", name="0.2.0").click()
-        expect(page.get_by_role("textbox", name="Version", exact=True)).to_have_value("0.2.0")
+        expect(version).to_have_value("0.2.0")
+        expect(typed).to_have_value("7.1")
+        typed.fill("0.2.0")
         expect(page.get_by_text("hello 0.2.0")).to_be_visible()
+        page.get_by_text("More options").click()
+        page.get_by_role("textbox", name="Timeout").fill("")
+        write_values(page, f"# mine\ngreeting: {json.dumps(HOSTILE)}\ncellId: {BIG_INTEGER}\n")
+        command = copied_command(page, page.get_by_role("button", name="Copy as"), "kubectl")
+        patched = json.loads(in_shell(command.replace("patch", "patch --dry-run=server --output=json", 1), cluster))
         page.keyboard.press("Control+Enter")
         expect(page.get_by_role("heading", name="Preview")).to_be_visible()
         page.keyboard.press("Control+Enter")
         dashboard.heading(NAME)
+        # The command that was copied would have stored the same.
+        stored: dict[str, Any] = (xapps.get("xapp", NAME) or {})["spec"]
+        assert stored == patched["spec"]
+        assert stored["values"] == {"greeting": HOSTILE, "cellId": BIG_INTEGER}
+        assert "timeout" not in stored
         xapps.wait_until(
             lambda: xapps.status(NAME).get("release", {}).get("chartVersion") == "0.2.0", what="the upgrade"
         )
 
 
-def test_two_who_upgrade_at_once_lose_nothing(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+def test_two_who_upgrade_at_once_lose_nothing(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, cluster: Cluster
+) -> None:
     xapps.apply(xapps.uploaded_manifest(NAME, chart(), values={"greeting": "hello"}))
     xapps.wait_ready(NAME)
     dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -77,6 +113,8 @@ def test_two_who_upgrade_at_once_lose_nothing(dashboard: Dashboard, accounts: Ac
     expect(page.get_by_text("Changed by somebody else")).to_be_visible()
     panel = page.get_by_role("region", name="Upgrade")
     expect(panel.get_by_role("button", name="Preview")).to_have_attribute("aria-disabled", "true")
+    buttons = panel.get_by_role("button", name="Discard").locator("..").get_by_role("button")
+    expect(buttons).to_have_text(["Copy as", "Discard", "Preview", "Upgrade"])
     page.get_by_role("button", name="Compare").click()
     dialog = page.get_by_role("dialog")
     # What was typed, on top of what is stored now.
@@ -93,12 +131,7 @@ def test_two_who_upgrade_at_once_lose_nothing(dashboard: Dashboard, accounts: Ac
     expect(page.get_by_role("textbox", name="Owner")).to_have_value("paul")
 
     # The command that is copied does the same as the button.
-    page.get_by_role("button", name="Copy as").click()
-    page.get_by_role("menuitem", name="kubectl").click()
-    expect(page.get_by_text("Copied as kubectl")).to_be_visible()
-    command, _, patch = page.evaluate("navigator.clipboard.readText()").partition(" <<'EOF'\n")
-    assert command == f"kubectl patch xapp {NAME} -n {xapps.namespace} --type json --patch-file /dev/stdin"
-    xapps.kubectl("patch", "xapp", NAME, "--type=json", "--patch-file=/dev/stdin", input=patch.removesuffix("EOF"))
+    in_shell(copied_command(page, page.get_by_role("button", name="Copy as"), "kubectl"), cluster)
     spec = (xapps.get("xapp", NAME) or {})["spec"]
     assert (spec["owner"], spec["timeout"], spec["values"]) == ("paul", "3m", {"greeting": "mine"})
 
@@ -107,3 +140,71 @@ def test_two_who_upgrade_at_once_lose_nothing(dashboard: Dashboard, accounts: Ac
     expect(page.get_by_text("Changed by somebody else")).to_have_count(0)
     panel.get_by_role("button", name="Preview").hover()
     expect(page.get_by_role("tooltip")).to_have_text("You have not changed anything")
+
+
+def preview_and_upgrade(page: Page) -> None:
+    region = page.get_by_role("region", name="Upgrade", exact=True)
+    region.get_by_role("button", name="Preview").click()
+    upgrade = region.get_by_role("button", name="Upgrade", exact=True)
+    expect(upgrade).not_to_have_attribute("aria-disabled", "true")
+    upgrade.click()
+
+
+def test_the_second_of_two_upgrades_is_compared_with_the_first(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, chart(), values={"greeting": "hello"}))
+    xapps.wait_ready(NAME)
+    path = f"/xapps/{xapps.namespace}/{NAME}/upgrade"
+    dashboard.sign_in(accounts.with_role("admin"), path)
+    second, first = dashboard.page, dashboard.new_page()
+    second.get_by_role("textbox", name="Owner").fill("paul")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    second.route(UPGRADE, hold, times=1)
+    preview_and_upgrade(second)
+    first.goto(dashboard.url + path)
+    first.get_by_role("textbox", name="Owner").fill("mary")
+    write_values(first, "greeting: theirs\n")
+    preview_and_upgrade(first)
+    expect(first).to_have_url(re.compile(rf"{NAME}$"))
+    [waiting] = held
+    waiting.continue_()
+
+    # 412: the generation that was edited is not the one that is stored.
+    assert "changed" in summary_text(second)
+    expect(second.get_by_text("Changed by somebody else")).to_be_visible()
+    expect(second.get_by_role("textbox", name="Owner")).to_have_value("paul")
+    second.get_by_role("button", name="Compare").click()
+    dialog = second.get_by_role("dialog")
+    for theirs in ("owner: mary", "greeting: theirs"):
+        expect(dialog.get_by_role("textbox", name="Theirs")).to_contain_text(theirs)
+    # Only the owner was typed here: the values of the first are no loss of the second.
+    for mine in ("owner: paul", "greeting: theirs"):
+        expect(dialog.get_by_role("textbox", name="Mine")).to_contain_text(mine)
+    dialog.get_by_role("button", name="Keep mine").click()
+    preview_and_upgrade(second)
+    expect(second).to_have_url(re.compile(rf"{NAME}$"))
+    spec = (xapps.get("xapp", NAME) or {})["spec"]
+    assert (spec["owner"], spec["values"]) == ("paul", {"greeting": "theirs"})
+
+
+def test_the_schema_of_a_new_chart_refuses_at_the_line_of_the_value(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, chart(), values={"greeting": "hello", "replicas": 3}))
+    xapps.wait_ready(NAME)
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/{NAME}/upgrade")
+    page = dashboard.page
+    schema = {"properties": {"replicas": {"type": "integer", "maximum": 2}}}
+    choose_chart(page, chart("0.2.0", **{"values.schema.json": json.dumps(schema)}))
+    expect(page.get_by_role("textbox", name="Version", exact=True)).to_have_value("0.2.0")
+    page.get_by_role("region", name="Upgrade", exact=True).get_by_role("button", name="Preview").click()
+    assert "Values, replicas" in summary_text(page)
+    page.get_by_role("link", name=re.compile("replicas")).click()
+    expect(page.get_by_role("textbox", name="Your values, YAML")).to_be_focused()
+    expect(page.locator(".cm-activeLine")).to_have_text("replicas: 3")
+    assert (xapps.get("xapp", NAME) or {})["spec"]["version"] == "0.1.0"

@@ -78,8 +78,10 @@ def test_defaults_and_the_result_show_where_values_come_from(
     page.get_by_role("tab", name="Defaults").click()
     expect(page.get_by_role("textbox", name="Default values of the chart")).to_contain_text("# What the xApp says.")
     assert page.url.endswith("?view=defaults")
+    dashboard.screenshots("values-defaults")
     page.get_by_role("tab", name="Form").click()
     expect(page.get_by_role("textbox", name="greeting")).to_have_value("mine")
+    dashboard.screenshots("values-form")
     page.get_by_role("textbox", name="replicas").fill("3")
     page.get_by_role("tab", name="YAML").click()
     assert values_text(page) == "greeting: mine\nreplicas: 3\n"
@@ -95,6 +97,7 @@ def test_two_who_edit_at_once_lose_nothing(dashboard: Dashboard, accounts: Accou
     expect(page.get_by_text("Changed by somebody else")).to_be_visible()
     expect(page.get_by_role("button", name="Preview")).to_have_attribute("aria-disabled", "true")
     assert values_text(page) == "greeting: mine\n"
+    dashboard.screenshots("values-changed-meanwhile")
     page.get_by_role("button", name="Compare").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("textbox", name="Theirs")).to_contain_text("greeting: theirs")
@@ -118,12 +121,19 @@ def test_theirs_can_be_taken(dashboard: Dashboard, accounts: Accounts, xapps: XA
     page.get_by_role("button", name="Take theirs").click()
     expect(editor(page)).to_contain_text("greeting: theirs")
     expect(page.get_by_text("Changed by somebody else")).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(editor(page)).to_contain_text("greeting: mine")
+    expect(page.get_by_text("Changed by somebody else")).to_be_visible()
 
 
 def test_a_draft_is_kept_when_the_page_is_left(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
     _deploy(xapps, {"greeting": "hello"})
     page = _open(dashboard, accounts.with_role("admin"), xapps)
+    discard = page.get_by_role("button", name="Discard")
+    expect(discard).to_have_attribute("data-reason", "You have not changed anything")
+    expect(discard.locator("..").get_by_role("button")).to_have_text(["Copy as", "Discard", "Preview", "Upgrade"])
     write_values(page, "greeting: draft\n")
+    expect(discard).not_to_have_attribute("aria-disabled", "true")
     page.get_by_role("link", name="Services").click()
     dialog = page.get_by_role("alertdialog")
     expect(dialog.get_by_role("button", name="Stay")).to_be_focused()
@@ -133,6 +143,8 @@ def test_a_draft_is_kept_when_the_page_is_left(dashboard: Dashboard, accounts: A
     expect(editor(page)).to_contain_text("greeting: draft")
     page.get_by_role("button", name="Discard").click()
     expect(editor(page)).to_contain_text("greeting: hello")
+    page.get_by_role("button", name="Undo").click()
+    expect(editor(page)).to_contain_text("greeting: draft")
 
 
 def test_a_reader_cannot_edit_and_sees_why(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:

@@ -112,5 +112,6 @@ def test_more_pods_than_a_page_shows_are_counted(dashboard: Dashboard, accounts:
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("view"), f"/xapps/{xapps.namespace}/{NAME}")
     expect(page.get_by_text("100 of 105 pods")).to_be_visible()
+    dashboard.screenshots("many-pods")
     dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/logs")
     expect(page.get_by_text("100 of 105 pods")).to_be_visible()

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.chromium import EXPECT_MILLISECONDS, start_chromium
@@ -162,13 +162,22 @@ def dashboard(chromium: Browser, gateway: BrowserGateway, deployed: None, token:
     assert one.problems == []
 
 
-def save(dashboard: Dashboard, name: str, *, height: int) -> None:
+def save(dashboard: Dashboard, name: str, *, height: int, has_dark_one: bool = False) -> None:
     """Write the picture, and beside the other screenshots what it must look like."""
     page = dashboard.page
     page.set_viewport_size({"width": WIDTH, "height": height})
     page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
     page.mouse.move(0, height - 1)
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    write(page, name)
+    if has_dark_one:
+        page.emulate_media(color_scheme="dark")
+        write(page, f"{name}-dark")
+        page.emulate_media(color_scheme="light")
+
+
+def write(page: Page, name: str) -> None:
+    """Write what the page shows now, as SVG and as PNG."""
     page.screenshot(path=SCREENSHOTS / f"picture-{name}.png", animations="disabled")
     picture = vector_screenshot(page)
     assert len(picture.encode()) <= MAX_BYTES
@@ -178,7 +187,7 @@ def save(dashboard: Dashboard, name: str, *, height: int) -> None:
 def test_list_of_xapps(dashboard: Dashboard) -> None:
     expect(dashboard.page.get_by_role("link", name="bouncer")).to_be_visible()
     expect(dashboard.page.get_by_role("row").filter(has_text="bouncer").get_by_text("Healthy")).to_be_visible()
-    save(dashboard, "xapps", height=740)
+    save(dashboard, "xapps", height=740, has_dark_one=True)
 
 
 def test_failed_xapp(dashboard: Dashboard) -> None:
@@ -186,7 +195,7 @@ def test_failed_xapp(dashboard: Dashboard) -> None:
     cause = dashboard.page.get_by_role("region", name="Why it is not Ready")
     expect(cause.get_by_role("region", name="the last words")).to_contain_text("crashed")
     expect(cause.get_by_text("Last event")).to_be_visible()
-    save(dashboard, "failed-xapp", height=860)
+    save(dashboard, "failed-xapp", height=860, has_dark_one=True)
 
 
 def test_log_of_the_failed_run(dashboard: Dashboard) -> None:

@@ -6,6 +6,7 @@ import { I18nProvider } from 'react-aria-components'
 
 import { createQueryClient } from '~/api/queryClient'
 import { followOtherTabs as followSessions } from '~/api/session'
+import { PageNotLoaded } from '~/app/lazyPage'
 import { createAppRouter } from '~/app/router'
 import { followOtherTabs as followPreferences } from '~/lib/preferences'
 
@@ -16,7 +17,13 @@ followPreferences()
 followSessions()
 const root = document.getElementById('root')
 if (root === null) throw new Error('index.html has no element with the id root')
-createRoot(root).render(
+createRoot(root, {
+  // The page that stands in its place says it, and a load that leaving the page ends is no error at all.
+  onCaughtError: (error) => {
+    // eslint-disable-next-line no-console -- as React does by itself
+    if (!(error instanceof PageNotLoaded)) console.error(error)
+  },
+}).render(
   <StrictMode>
     {/* The words and numbers of the pages are English, whatever the browser speaks. */}
     <I18nProvider locale="en-US">

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { request } from '~/api/client'
 import { connection, gatewayAnswered } from '~/api/connection'
 import { sessionState, storeProof } from '~/api/session'
+import { allowPathsInRequests } from '~/api/testRequests'
 import { Problem } from '~/lib/problem'
 
 const NOT_READY = JSON.stringify({ type: 'urn:xapp-operator:problem:not-ready', title: 'no', status: 503 })
@@ -12,15 +13,7 @@ let answer: Response
 
 beforeEach(() => {
   vi.stubGlobal('fetch', () => Promise.resolve(answer))
-  const PlainRequest = Request
-  vi.stubGlobal(
-    'Request',
-    class extends PlainRequest {
-      constructor(input: string | Request, init?: RequestInit) {
-        super(typeof input === 'string' ? new URL(input, 'http://gateway') : input, init)
-      }
-    },
-  )
+  allowPathsInRequests()
   gatewayAnswered()
   storeProof('proof')
 })

@@ -9,7 +9,7 @@ import { gatewayAnswered, gatewayFailed, isNotReady } from '~/api/connection'
 import { readLimitedText } from '~/api/limitedText'
 import type { components, paths } from '~/api/schema.gen'
 import { sessionProof, sessionWasRefused } from '~/api/session'
-import { NotConnected, parseProblem, type Problem } from '~/lib/problem'
+import { namespaceOfRequest, NotConnected, parseProblem, type Problem } from '~/lib/problem'
 
 export type Schemas = components['schemas']
 export type { paths }
@@ -59,7 +59,7 @@ async function readProblem(sent: Request, response: Response, isProxied: boolean
   return parseProblem(
     await text.catch(() => ''),
     { status: response.status, statusText: response.statusText, retryAfter: response.headers.get('Retry-After') },
-    { method: sent.method, path: url.pathname },
+    { method: sent.method, path: url.pathname, namespace: namespaceOfRequest(url) },
   )
 }
 

@@ -6,7 +6,7 @@ import { createStore } from '~/lib/store'
 
 export interface Connection {
   state: 'online' | 'offline' | 'starting'
-  /** Milliseconds since 1970; 0: never. */
+  /** When the gateway was last heard, by an answer or on a stream: milliseconds since 1970; 0: never. */
   lastAnswerAt: number
   /** When the gateway is asked again; null while it is asked, or online. */
   nextTryAt: number | null
@@ -16,6 +16,8 @@ export const connection = createStore<Connection>({ state: 'online', lastAnswerA
 
 const PROBE = '/readyz'
 const PROBE_TIMEOUT_MILLISECONDS = 10_000
+/** A stream may bring hundreds of events in a second; a clock shows seconds. */
+const HEARD_MILLISECONDS = 500
 const STATUS_BAD_GATEWAY = 502
 const STATUS_UNAVAILABLE = 503
 
@@ -36,6 +38,13 @@ export function gatewayAnswered(): void {
   attempt = 0
   connection.set({ state: 'online', lastAnswerAt: Date.now(), nextTryAt: null })
   if (state !== 'online') reconnected()
+}
+
+/** Records that a stream brought something: also with a heartbeat, what the page shows is up to date. */
+export function gatewayHeard(): void {
+  const { state, lastAnswerAt } = connection.get()
+  const isNews = Date.now() - lastAnswerAt >= HEARD_MILLISECONDS
+  if (state === 'online' && isNews) connection.set((current) => ({ ...current, lastAnswerAt: Date.now() }))
 }
 
 /** Lets streams and queries try again now: the gateway is back, or the caller has signed in again. */

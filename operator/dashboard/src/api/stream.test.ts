@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
 import { connection, gatewayAnswered, reconnected } from '~/api/connection'
 import { openStream } from '~/api/stream'
+import { allowPathsInRequests } from '~/api/testRequests'
 
 interface Call {
   request: Request
@@ -39,16 +40,7 @@ beforeEach(() => {
   vi.useFakeTimers()
   vi.spyOn(Math, 'random').mockReturnValue(0.5)
   vi.stubGlobal('fetch', (request: Request) => new Promise<Response>((answer) => calls.push({ request, answer })))
-  // Node's Request wants a whole URL.
-  const PlainRequest = Request
-  vi.stubGlobal(
-    'Request',
-    class extends PlainRequest {
-      constructor(input: string | Request, init?: RequestInit) {
-        super(typeof input === 'string' ? new URL(input, 'http://gateway') : input, { ...init, signal: null })
-      }
-    },
-  )
+  allowPathsInRequests()
   gatewayAnswered()
 })
 
@@ -122,7 +114,7 @@ describe('openStream', () => {
     setHidden(true)
     await vi.advanceTimersByTimeAsync(9_000)
     setHidden(false)
-    await vi.advanceTimersByTimeAsync(20_000)
+    await vi.advanceTimersByTimeAsync(5_000)
     expect(calls).toHaveLength(1)
 
     setHidden(true)
@@ -154,12 +146,25 @@ describe('openStream', () => {
     })
     const first = eventStream()
     call(0).answer(first.response)
-    await vi.advanceTimersByTimeAsync(30_000)
+    await vi.advanceTimersByTimeAsync(20_000)
     first.write(':\n\n')
-    await vi.advanceTimersByTimeAsync(30_000)
+    await vi.advanceTimersByTimeAsync(20_000)
     expect([connection.get().state, interruptions]).toEqual(['online', 0])
-    await vi.advanceTimersByTimeAsync(16_000)
+    await vi.advanceTimersByTimeAsync(9_000)
     expect([connection.get().state, interruptions]).toEqual(['offline', 1])
+  })
+
+  it('knows from a heartbeat that the page is up to date', async () => {
+    close = openStream({ slot: 'changes', path: '/api/stream', onMessage: () => undefined })
+    const first = eventStream()
+    call(0).answer(first.response)
+    await vi.advanceTimersByTimeAsync(15_000)
+    first.write(':\n\n')
+    await settle()
+    const heardAt = Date.now()
+    expect(connection.get().lastAnswerAt).toBe(heardAt)
+    await vi.advanceTimersByTimeAsync(29_000)
+    expect(connection.get()).toMatchObject({ state: 'offline', lastAnswerAt: heardAt })
   })
 
   it('gives its place to another stream of the same kind', async () => {

@@ -8,7 +8,8 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 
 import { request } from '~/api/client'
-import { gatewayFailed, onReconnect } from '~/api/connection'
+import { gatewayFailed, gatewayHeard, onReconnect } from '~/api/connection'
+import { sessionState } from '~/api/session'
 import { backoffMilliseconds } from '~/lib/backoff'
 import { NotConnected, Problem } from '~/lib/problem'
 
@@ -33,8 +34,11 @@ export interface StreamOptions {
 }
 
 const HIDDEN_SECONDS = 10
-/** The gateway sends a comment every 15 seconds: a stream that is silent for longer has lost its gateway. */
-const SILENT_SECONDS = 45
+/**
+ * The gateway sends a comment every 15 seconds: a stream that is silent for longer has lost its gateway. The page says
+ * so before what it shows is 30 seconds old.
+ */
+const SILENT_SECONDS = 28
 const MAX_BUFFER = 8 * 1024 * 1024
 const PASSING = new Set([401, 408, 425, 429, 500, 502, 503, 504])
 
@@ -110,6 +114,8 @@ class EventStream {
   #connect(): void {
     if (this.#isClosed || this.#isHidden || this.#abort !== null) return
     clearTimeout(this.#timer)
+    // Refused until somebody signs in, and then the connection tells.
+    if (sessionState.get() !== 'signed-in') return
     this.#abort = new AbortController()
     void this.#run(this.#abort)
   }
@@ -164,6 +170,7 @@ class EventStream {
       const { done, value } = await beforeSilence(reader, signal)
       if (signal.aborted) return false
       if (done) return this.#options.isEndless === false
+      gatewayHeard()
       parser.feed(value)
     }
   }

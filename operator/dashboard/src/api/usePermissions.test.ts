@@ -3,22 +3,14 @@
 import { QueryClient, QueryObserver } from '@tanstack/react-query'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 
+import { allowPathsInRequests } from './testRequests'
 import { permissionsQuery } from './usePermissions'
 
 const answers: boolean[] = []
 
 beforeEach(() => {
   vi.useFakeTimers()
-  // Node's Request wants a whole URL.
-  const PlainRequest = Request
-  vi.stubGlobal(
-    'Request',
-    class extends PlainRequest {
-      constructor(input: string, init?: RequestInit) {
-        super(new URL(input, 'http://gateway.example'), init)
-      }
-    },
-  )
+  allowPathsInRequests()
   vi.stubGlobal('fetch', () => {
     const allowed = answers.shift()
     return Promise.resolve(Response.json({ rights: [{ action: 'uninstall', allowed, missing: [] }] }))

@@ -23,7 +23,7 @@ export default function KeyMapDialog({ onClose }: { onClose: () => void }): Reac
               {found.map(({ keys, label }, index) => (
                 <div key={index} className={styles.key}>
                   <dt>
-                    <kbd>{keys}</kbd>
+                    <kbd>{keys.replace('Ctrl+k', 'Ctrl+K')}</kbd>
                   </dt>
                   <dd>{label}</dd>
                 </div>

@@ -6,6 +6,7 @@ import { reconnected } from '~/api/connection'
 import { sessionQuery } from '~/api/queries/session'
 import { sessionCount, sessionState } from '~/api/session'
 import { useClearSession } from '~/app/useClearSession'
+import { giveDraftsBack, setDraftsAside } from '~/lib/drafts'
 import { useStore } from '~/lib/useStore'
 import { clockText, parseTime } from '~/lib/time'
 import { Button } from '~/ui/Button'
@@ -18,21 +19,26 @@ import styles from './ConnectionBar.module.css'
 
 const SignInForm = lazy(async () => ({ default: (await import('~/app/SignInForm')).SignInForm }))
 const WARN_MILLISECONDS = 5 * 60 * 1000
+const MIN_WAIT_MILLISECONDS = 5_000
+/** A longer one makes a timer fire at once. */
+const MAX_WAIT_MILLISECONDS = 24 * 60 * 60 * 1000
 const SIGN_IN = '/signin'
 
 /** Goes to the sign-in page when nobody is signed in, in this tab or another. Returns whether that page is open. */
 export function useSignInRedirect(): boolean {
   const state = useStore(sessionState)
   const clear = useClearSession()
+  const client = useQueryClient()
   const navigate = useNavigate()
   const href = useLocation({ select: (location) => location.href })
   const isSignIn = useLocation({ select: (location) => location.pathname === SIGN_IN })
   useEffect(() => {
     if (state !== 'signed-out' || isSignIn) return
     // Who signs in next may be somebody else.
+    setDraftsAside(client.getQueryData(sessionQuery.queryKey)?.user ?? null)
     clear()
     void navigate({ to: SIGN_IN, search: { next: href === '/xapps' ? '' : href }, replace: true })
-  }, [state, isSignIn, href, navigate, clear])
+  }, [state, isSignIn, href, navigate, clear, client])
   return isSignIn
 }
 
@@ -43,8 +49,17 @@ export function useSignInRedirect(): boolean {
 export function SessionGuard(): ReactElement {
   const hasExpired = useStore(sessionState, (state) => state === 'expired')
   const [isRenewing, setRenewing] = useState(false)
-  const { data: session } = useQuery({ ...sessionQuery, enabled: !hasExpired })
-  useGoOn(session?.user ?? null)
+  const { data: session } = useQuery({
+    ...sessionQuery,
+    enabled: !hasExpired,
+    // At its end the gateway is asked: the dialog comes before the reader is about to send something.
+    refetchInterval: ({ state }) => untilEnd(state.data?.expiresAt),
+  })
+  const user = session?.user ?? null
+  useGoOn(user)
+  useEffect(() => {
+    if (user !== null) giveDraftsBack(user)
+  }, [user])
   return (
     <>
       <ExpiryWarning expiresAt={session?.expiresAt ?? null} onRenew={() => setRenewing(true)} />
@@ -65,6 +80,12 @@ export function SessionGuard(): ReactElement {
       </Dialog>
     </>
   )
+}
+
+/** Milliseconds until a session ends by the clock of this machine, which can be wrong; false: it has no end. */
+function untilEnd(expiresAt: string | null | undefined): number | false {
+  const at = parseTime(expiresAt ?? null)
+  return at !== null && Math.min(Math.max(at.getTime() - Date.now(), MIN_WAIT_MILLISECONDS), MAX_WAIT_MILLISECONDS)
 }
 
 /** After each sign-in, in this tab or another: reads again what the page shows. */

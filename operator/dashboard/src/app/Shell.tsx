@@ -1,18 +1,20 @@
-import { Outlet } from '@tanstack/react-router'
+import { Outlet, useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useLayoutEffect, type ReactElement } from 'react'
+import { lazy, Suspense, useEffect, useLayoutEffect, type ReactElement } from 'react'
 
 import { onReconnect } from '~/api/connection'
 import { sessionQuery } from '~/api/queries/session'
 import { sessionProof } from '~/api/session'
 import { ConnectionBar } from '~/app/ConnectionBar'
-import { DroppedParameters } from '~/app/DroppedParameters'
+import { firstAddress } from '~/app/firstAddress'
 import { Header } from '~/app/Header'
 import { useGlobalKeys } from '~/app/globalKeys'
 import { preloadPages } from '~/app/lazyPage'
+import { NotFoundPage } from '~/app/NotFoundPage'
 import { SessionGuard, useSignInRedirect } from '~/app/SessionGuard'
+import { isPathSegment } from '~/lib/query'
 import { usePreference } from '~/ui/usePreference'
-import { Problem } from '~/lib/problem'
+import { isSaidOnce } from '~/lib/problem'
 import { Page } from '~/ui/Page'
 import { ProblemPanel } from '~/ui/ProblemPanel'
 import { Skeleton } from '~/ui/Skeleton'
@@ -20,7 +22,9 @@ import { ToastRegion } from '~/ui/ToastRegion'
 
 import styles from './Shell.module.css'
 
-const STATUS_UNAUTHORIZED = 401
+const DroppedParameters = lazy(async () => ({
+  default: (await import('~/app/DroppedParameters')).DroppedParameters,
+}))
 
 /** What surrounds every page. */
 export function Shell(): ReactElement {
@@ -48,7 +52,11 @@ export function Shell(): ReactElement {
       <ConnectionBar />
       <SessionGuard />
       <main id="main" className={styles.main} tabIndex={-1}>
-        <DroppedParameters />
+        {firstAddress.query !== '' && (
+          <Suspense>
+            <DroppedParameters />
+          </Suspense>
+        )}
         <Content />
       </main>
       <ToastRegion />
@@ -59,9 +67,13 @@ export function Shell(): ReactElement {
 /** The page, once it is clear that the caller may see any: a first visit would show nothing but refusals. */
 function Content(): ReactElement {
   const session = useQuery(sessionQuery)
-  if (session.data !== undefined || sessionProof() !== null) return <Outlet />
+  const names: Readonly<Record<string, string | undefined>> = useParams({ strict: false })
+  if (session.data !== undefined || sessionProof() !== null) {
+    // Nothing has such a name, and the path of a request for it would be another one.
+    return Object.values(names).every((name) => isPathSegment(name ?? '')) ? <Outlet /> : <NotFoundPage />
+  }
   const { error } = session
-  if (error !== null && !(error instanceof Problem && error.status === STATUS_UNAUTHORIZED)) {
+  if (error !== null && !isSaidOnce(error)) {
     return (
       <Page title="xApps Management">
         <ProblemPanel error={error} onRetry={() => void session.refetch()} isRetrying={session.isFetching} />

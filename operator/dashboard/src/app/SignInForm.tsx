@@ -12,6 +12,8 @@ import { TextField } from '~/ui/TextField'
 import styles from './SignInForm.module.css'
 
 const STATUS_UNAUTHORIZED = 401
+/** Comes along with a token that is copied from a header. */
+const AUTHORIZATION_SCHEME = /^bearer\s+/i
 
 /** The one field that takes a token. It is sent in one request, and kept nowhere. */
 export function SignInForm({ onSignedIn }: { onSignedIn?: () => void }): ReactElement {
@@ -28,7 +30,7 @@ export function SignInForm({ onSignedIn }: { onSignedIn?: () => void }): ReactEl
     },
   })
   const submit = (): void => {
-    const given = token.trim()
+    const given = token.trim().replace(AUTHORIZATION_SCHEME, '')
     setEmpty(given === '')
     if (given !== '') signing.mutate(given)
   }

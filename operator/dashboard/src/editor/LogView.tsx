@@ -1,11 +1,12 @@
 import { findNext, findPrevious, openSearchPanel, search, SearchQuery, setSearchQuery } from '@codemirror/search'
 import { Compartment, EditorState, StateEffect, StateField, type Range } from '@codemirror/state'
-import { Decoration, EditorView, type DecorationSet } from '@codemirror/view'
+import { Decoration, EditorView, type Command, type DecorationSet } from '@codemirror/view'
 import { useEffect, useEffectEvent, useImperativeHandle, useState, type Ref } from 'react'
 
 import { parseAnsi, type AnsiStyle } from '~/lib/ansi'
 
 import styles from './editor.module.css'
+import { logFollower } from './logFollower'
 import { baseExtensions } from './setup'
 import { useEditorView } from './useEditorView'
 
@@ -26,7 +27,7 @@ export interface LogViewHandle {
 export interface LogViewProps {
   label: string
   wrap: boolean
-  /** Keeps the last line in view. */
+  /** Keeps the last line in view. Finding something ends it. */
   follow: boolean
   /** Called when a person scrolls away from the end, and back to it. */
   onFollowChange?: (follow: boolean) => void
@@ -58,35 +59,21 @@ function markFor(ansi: readonly AnsiStyle[]): Decoration {
   return created
 }
 
-/** Within this many pixels of the end, a log counts as followed. */
-const END_PIXELS = 24
-
 const WRAPPING = EditorView.lineWrapping
 
 export function LogView({ label, wrap, follow, onFollowChange, find = '', ref }: LogViewProps) {
   const [wrapping] = useState(() => new Compartment())
-  const scrolled = useEffectEvent((element: HTMLElement) => {
-    const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight <= END_PIXELS
-    if (atEnd !== follow) onFollowChange?.(atEnd)
-  })
+  const changeFollow = useEffectEvent((next: boolean) => onFollowChange?.(next))
   const { host, view } = useEditorView(null, () => [
     ...baseExtensions({ label, language: 'text' }),
     EditorState.readOnly.of(true),
     EditorView.editable.of(false),
     EditorView.contentAttributes.of({ tabindex: '0' }),
     marks,
+    logFollower,
     search({ createPanel: () => ({ dom: document.createElement('div') }) }),
     wrapping.of(wrap ? WRAPPING : []),
   ])
-  useEffect(() => {
-    const listeners = EditorView.domEventHandlers({
-      wheel: (_, current) => void requestAnimationFrame(() => scrolled(current.scrollDOM)),
-      keyup: (_, current) => scrolled(current.scrollDOM),
-      pointerup: (_, current) => scrolled(current.scrollDOM),
-      touchend: (_, current) => scrolled(current.scrollDOM),
-    })
-    view?.dispatch({ effects: StateEffect.appendConfig.of(listeners) })
-  }, [view])
   useEffect(() => {
     // CodeMirror marks matches while its panel is open. This one is empty: the field is in the page.
     if (view) openSearchPanel(view)
@@ -96,45 +83,41 @@ export function LogView({ label, wrap, follow, onFollowChange, find = '', ref }:
   }, [view, wrapping, wrap])
   useEffect(() => {
     view?.dispatch({ effects: setSearchQuery.of(new SearchQuery({ search: find, literal: true })) })
-    if (view && find !== '') findNext(view)
+    if (view && find !== '') showMatch(view, findNext)
   }, [view, find])
   useEffect(() => {
-    if (view && follow) scrollToEnd(view)
+    const follower = view?.plugin(logFollower)
+    if (follower) follower.onChange = (next) => changeFollow(next)
+  }, [view])
+  useEffect(() => {
+    view?.plugin(logFollower)?.follow(follow)
   }, [view, follow])
   useImperativeHandle(
     ref,
     () => ({
-      append: (lines, kept) => view && write(view, lines, { kept, follow }),
-      replace: (lines) => view && write(view, lines, { kept: null, follow }),
+      append: (lines, kept) => view && write(view, lines, kept),
+      replace: (lines) => view && write(view, lines, null),
       text: () => view?.state.doc.toString() ?? '',
-      findNext: () => view && findNext(view),
-      findPrevious: () => view && findPrevious(view),
+      findNext: () => view && showMatch(view, findNext),
+      findPrevious: () => view && showMatch(view, findPrevious),
     }),
-    [view, follow],
+    [view],
   )
   return <div ref={host} role="log" aria-live="off" aria-label={label} className={styles.log} />
 }
 
-/** Shows the last line. CodeMirror's own scrollIntoView would scroll the page around the log too, at each new line. */
-function scrollToEnd(view: EditorView, passes = 2): void {
-  view.requestMeasure({
-    key: scrollToEnd,
-    read: ({ scrollDOM }) => scrollDOM.scrollHeight,
-    write: (height, { scrollDOM }) => {
-      scrollDOM.scrollTop = height
-      // Lines that were never in view have an estimated height: once they are, the end is somewhere else.
-      if (passes > 1) requestAnimationFrame(() => scrollToEnd(view, passes - 1))
-    },
-  })
+/** New lines do not scroll away what was found. */
+function showMatch(view: EditorView, command: Command): void {
+  if (command(view)) view.plugin(logFollower)?.leave()
 }
 
 /** `kept`: how many lines there are afterwards; null: these ones only. */
-function write(view: EditorView, lines: readonly string[], options: { kept: number | null; follow: boolean }): void {
+function write(view: EditorView, lines: readonly string[], kept: number | null): void {
   const { doc } = view.state
-  if (lines.length === 0 && options.kept !== null) return
-  const newest = options.kept === null ? lines : lines.slice(Math.max(lines.length - options.kept, 0))
-  const keeps = options.kept !== null && doc.length > 0
-  const excess = options.kept === null ? 0 : Math.max(doc.lines + newest.length - options.kept, 0)
+  if (lines.length === 0 && kept !== null) return
+  const newest = kept === null ? lines : lines.slice(Math.max(lines.length - kept, 0))
+  const keeps = kept !== null && doc.length > 0
+  const excess = kept === null ? 0 : Math.max(doc.lines + newest.length - kept, 0)
   const to = keeps ? (excess >= doc.lines ? doc.length : excess > 0 ? doc.line(excess + 1).from : 0) : doc.length
   const before = doc.length - to
   let insert = before > 0 ? '\n' : ''
@@ -158,5 +141,5 @@ function write(view: EditorView, lines: readonly string[], options: { kept: numb
         ]
       : { from: doc.length, insert }
   view.dispatch({ changes, effects: addMarks.of(decorations) })
-  if (options.follow) scrollToEnd(view)
+  view.plugin(logFollower)?.toEnd()
 }

@@ -73,6 +73,14 @@ const THEME = EditorView.theme({
     border: '1px solid var(--edge)',
   },
   '.cm-foldPlaceholder': { backgroundColor: 'var(--raised)', color: 'var(--muted)', border: '1px solid var(--line)' },
+  // Shapes in the colours of the theme, in place of pictures with colours of their own.
+  '.cm-lint-marker': { content: 'normal', width: '0.75rem', height: '0.75rem', forcedColorAdjust: 'none' },
+  '.cm-lint-marker-error': { content: 'normal', backgroundColor: 'var(--bad)', clipPath: 'circle(45%)' },
+  '.cm-lint-marker-warning': {
+    content: 'normal',
+    backgroundColor: 'var(--warn)',
+    clipPath: 'polygon(50% 5%, 100% 95%, 0 95%)',
+  },
   '.cm-diagnostic-error': { borderLeftColor: 'var(--bad)' },
   '.cm-diagnostic-warning': { borderLeftColor: 'var(--warn)' },
 })

@@ -4,6 +4,23 @@ import { createStore } from '~/lib/store'
 
 export const drafts = createStore<ReadonlyMap<string, unknown>>(new Map())
 
+/** What somebody typed before they were signed out, for when they come back. Nobody else gets it. */
+let setAside: { user: string; drafts: ReadonlyMap<string, unknown> } | null = null
+
+/** Empties the store, because its user was signed out. `user`: null if it is not known who that was. */
+export function setDraftsAside(user: string | null): void {
+  const typed = drafts.get()
+  drafts.set(new Map())
+  if (user !== null && typed.size > 0) setAside = { user, drafts: typed }
+}
+
+/** Gives back what this user typed before they were signed out, and forgets what another one typed. */
+export function giveDraftsBack(user: string): void {
+  const kept = setAside
+  setAside = null
+  if (kept?.user === user) drafts.set((current) => new Map([...kept.drafts, ...current]))
+}
+
 /** The key of the values of an xApp that are being edited. */
 export function valuesDraftKey(namespace: string, name: string): string {
   return `values:${namespace}/${name}`

@@ -1,6 +1,8 @@
-import { expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 
 import { oneAfterTheOther } from '~/lib/oneAfterTheOther'
+
+afterEach(() => vi.useRealTimers())
 
 it('runs once more after calls that came meanwhile, and not more often', async () => {
   const ends: (() => void)[] = []
@@ -32,5 +34,24 @@ it('goes on after a failure', async () => {
   await new Promise((resolve) => setTimeout(resolve))
   call()
   await new Promise((resolve) => setTimeout(resolve))
+  expect(runs).toBe(2)
+})
+
+it('rests after a run, and forgets no call that came meanwhile', async () => {
+  vi.useFakeTimers()
+  let runs = 0
+  const call = oneAfterTheOther(() => {
+    runs += 1
+    return Promise.resolve()
+  }, 1000)
+  call()
+  for (let calls = 0; calls < 9; calls += 1) {
+    await vi.advanceTimersByTimeAsync(100)
+    call()
+  }
+  expect(runs).toBe(1)
+  await vi.advanceTimersByTimeAsync(100)
+  expect(runs).toBe(2)
+  await vi.advanceTimersByTimeAsync(5000)
   expect(runs).toBe(2)
 })

@@ -1,9 +1,10 @@
 /**
  * Returns a function that runs `work`, and runs it once more if it was called meanwhile.
  *
- * So each call is followed by a run that begins after it, however fast the calls come, and no run is cut short.
+ * So each call is followed by a run that begins after it, however fast the calls come, and no run is cut short. After
+ * a run the next one waits for `restMilliseconds`.
  */
-export function oneAfterTheOther(work: () => Promise<unknown>): () => void {
+export function oneAfterTheOther(work: () => Promise<unknown>, restMilliseconds = 0): () => void {
   let isRunning = false
   let isWanted = false
   const run = async (): Promise<void> => {
@@ -11,6 +12,7 @@ export function oneAfterTheOther(work: () => Promise<unknown>): () => void {
     while (isWanted) {
       isWanted = false
       await work().catch(() => undefined)
+      if (restMilliseconds > 0) await new Promise((resolve) => setTimeout(resolve, restMilliseconds))
     }
     isRunning = false
   }

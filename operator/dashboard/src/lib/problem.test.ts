@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest'
 
-import { describeError, fieldErrors, NotConnected, parseProblem, parseRetryAfter, reportOf } from '~/lib/problem'
+import {
+  describeError,
+  fieldErrors,
+  namespaceOfRequest,
+  NotConnected,
+  parseProblem,
+  parseRetryAfter,
+  reportOf,
+} from '~/lib/problem'
 
 const RESPONSE = { status: 422, statusText: 'Unprocessable Entity', retryAfter: null }
 const REQUEST = { method: 'POST', path: '/api/deployment/xapp' }
@@ -22,22 +30,27 @@ describe('parseProblem', () => {
         { field: 'values.image.tag', message: 'is no text', line: 4, column: 9 },
       ],
       missing: [],
+      next: [{ method: 'GET', path: '/api/xapps' }],
     })
+    expect(found.next).toEqual([{ method: 'GET', path: '/api/xapps' }])
     expect(found.is('invalid-input')).toBe(true)
     expect(found.is('input')).toBe(false)
     expect(found.errors[1]).toEqual({ field: 'values.image.tag', message: 'is no text', line: 4, column: 9 })
     expect(describeError(found)).toEqual({ title: 'Invalid input', detail: 'two fields are wrong' })
   })
 
-  it.each([['<html>bad gateway</html>'], ['null'], ['[]'], ['{"errors": [1, null, {"field": 3}], "missing": "x"}']])(
-    'makes a problem of any other body: %s',
-    (body) => {
-      const found = problem(body, { status: 502, statusText: '' })
-      expect(found.title).toBe('Status 502')
-      expect(found.errors).toEqual([])
-      expect(found.missing).toEqual([])
-    },
-  )
+  it.each([
+    ['<html>bad gateway</html>'],
+    ['null'],
+    ['[]'],
+    ['{"errors": [1, null, {"field": 3}], "missing": "x", "next": [1, null, {"path": "/"}]}'],
+  ])('makes a problem of any other body: %s', (body) => {
+    const found = problem(body, { status: 502, statusText: '' })
+    expect(found.title).toBe('Status 502')
+    expect(found.errors).toEqual([])
+    expect(found.missing).toEqual([])
+    expect(found.next).toEqual([])
+  })
 
   it('says which rights are missing', () => {
     const found = problem({
@@ -46,6 +59,26 @@ describe('parseProblem', () => {
       missing: [{ verb: 'delete', group: 'xapp-operator.io', resource: 'xapps', subresource: null }],
     })
     expect(describeError(found).detail).toBe('not allowed. Needs: delete xapps')
+    const { missing } = found
+    expect(describeError(problem({ detail: 'Not allowed.', missing })).detail).toBe('Not allowed. Needs: delete xapps')
+    expect(describeError(problem({ detail: 'Not allowed.' })).detail).toBe('Not allowed.')
+  })
+
+  it('says in which namespace a right is missing', () => {
+    const missing = [{ verb: 'get', group: 'xapp-operator.io', resource: 'xapps', subresource: null }]
+    const found = parseProblem(JSON.stringify({ missing }), RESPONSE, { ...REQUEST, namespace: 'ric-xapps' })
+    expect(found.needs).toBe('Needs: get xapps in ric-xapps')
+    expect(problem({ detail: 'wrong' }).needs).toBe('')
+  })
+
+  it.each([
+    ['/api/xapps/ric-xapps/hello', 'ric-xapps'],
+    ['/api/repositories/ric-xapps/acme/charts?page=2', 'ric-xapps'],
+    ['/api/xapps?namespace=ric-xapps', 'ric-xapps'],
+    ['/api/xapps?namespace=a&namespace=b', undefined],
+    ['/api/xapps', undefined],
+  ])('finds the namespace of %s', (path, namespace) => {
+    expect(namespaceOfRequest(new URL(path, 'http://gateway'))).toBe(namespace)
   })
 
   it('reports what was asked and answered', () => {

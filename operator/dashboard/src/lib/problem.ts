@@ -1,5 +1,6 @@
 /** Errors of the API: problem details (RFC 9457), and failures to reach the gateway at all. */
 
+import type { NextRequest } from '~/lib/nextPages'
 import { missingRightsText, type MissingRight } from '~/lib/rights'
 
 export interface FieldProblem {
@@ -17,6 +18,8 @@ interface ProblemFields {
   instance: string
   errors: readonly FieldProblem[]
   missing: readonly MissingRight[]
+  /** Requests to the API that help. */
+  next?: readonly NextRequest[]
 }
 
 /** A request that the gateway refused. `missing` names the rights that a 403 lacks. */
@@ -28,12 +31,15 @@ export class Problem extends Error implements ProblemFields {
   readonly instance: string
   readonly errors: readonly FieldProblem[]
   readonly missing: readonly MissingRight[]
+  readonly next: readonly NextRequest[]
   /** Seconds to wait before the next try, or null. */
   readonly retryAfter: number | null
   readonly method: string
   readonly at: Date
+  /** The missing rights in words; empty if none is named. */
+  readonly needs: string
 
-  constructor(fields: ProblemFields, context: { method: string; retryAfter: number | null; at: Date }) {
+  constructor(fields: ProblemFields, context: { method: string; retryAfter: number | null; at: Date; needs?: string }) {
     super(fields.detail || fields.title)
     this.name = 'Problem'
     this.type = fields.type
@@ -43,9 +49,11 @@ export class Problem extends Error implements ProblemFields {
     this.instance = fields.instance
     this.errors = fields.errors
     this.missing = fields.missing
+    this.next = fields.next ?? []
     this.retryAfter = context.retryAfter
     this.method = context.method
     this.at = context.at
+    this.needs = context.needs ?? ''
   }
 
   /** Returns whether this is the named kind of problem: the last part of `type`, such as "precondition-failed". */
@@ -61,7 +69,7 @@ export class Problem extends Error implements ProblemFields {
       `${this.status} ${this.title} (${this.type})`,
       this.detail,
       ...this.errors.map((error) => `${error.field}: ${error.message}`),
-      ...(this.missing.length > 0 ? [missingRightsText(this.missing)] : []),
+      ...(this.needs === '' ? [] : [this.needs]),
     ].join('\n')
   }
 }
@@ -85,9 +93,10 @@ export class NotConnected extends Error {
 export function parseProblem(
   body: string,
   response: { status: number; statusText: string; retryAfter: string | null },
-  request: { method: string; path: string },
+  request: { method: string; path: string; namespace?: string | undefined },
 ): Problem {
   const found = parseObject(body)
+  const missing = list(found.missing).flatMap(missingRight)
   return new Problem(
     {
       type: text(found.type, 'about:blank'),
@@ -96,10 +105,24 @@ export function parseProblem(
       detail: text(found.detail, found.title === undefined ? foreignDetail(body) : ''),
       instance: text(found.instance, request.path),
       errors: list(found.errors).flatMap(fieldProblem),
-      missing: list(found.missing).flatMap(missingRight),
+      missing,
+      next: list(found.next).flatMap(nextRequest),
     },
-    { method: request.method, retryAfter: parseRetryAfter(response.retryAfter), at: new Date() },
+    {
+      method: request.method,
+      retryAfter: parseRetryAfter(response.retryAfter),
+      at: new Date(),
+      needs: missing.length > 0 ? missingRightsText(missing, request.namespace) : '',
+    },
   )
+}
+
+const NAMESPACE_IN_PATH = /^\/api\/(?:xapps|repositories)\/([a-z0-9-]+)\//
+
+/** Returns the namespace that a request is about, if it names exactly one. */
+export function namespaceOfRequest(url: URL): string | undefined {
+  const [asked, ...others] = url.searchParams.getAll('namespace')
+  return NAMESPACE_IN_PATH.exec(url.pathname)?.[1] ?? (others.length === 0 ? asked : undefined)
 }
 
 /** Timers of browsers end at once if they are to last for more than 24 days. */
@@ -127,11 +150,22 @@ export function fieldErrors(error: unknown): ReadonlyMap<string, readonly FieldP
 /** Returns what a person reads about any error: a title and a detail. */
 export function describeError(error: unknown): { title: string; detail: string } {
   if (error instanceof Problem) {
-    const rights = error.missing.length > 0 ? missingRightsText(error.missing) : ''
-    return { title: error.title, detail: [error.detail, rights].filter((part) => part !== '').join('. ') }
+    const detail = error.needs === '' || /(?:^|[.!?])$/.test(error.detail) ? error.detail : `${error.detail}.`
+    return { title: error.title, detail: [detail, error.needs].filter((part) => part !== '').join(' ') }
   }
   if (error instanceof NotConnected) return { title: 'Not connected', detail: error.message }
   return { title: 'The page failed', detail: error instanceof Error ? error.message : String(error) }
+}
+
+const STATUS_UNAUTHORIZED = 401
+
+/**
+ * Returns whether the shell says this about a read, for the whole page: the gateway is away or starts, or the session
+ * has ended. The read is repeated by itself afterwards, so its place needs no error of its own.
+ */
+export function isSaidOnce(error: unknown): boolean {
+  if (error instanceof Problem) return error.status === STATUS_UNAUTHORIZED || error.is('not-ready')
+  return error instanceof NotConnected
 }
 
 /** Returns a text for "Copy report" about any error. */
@@ -178,6 +212,12 @@ function fieldProblem(value: unknown): FieldProblem[] {
       ...(typeof column === 'number' ? { column } : {}),
     },
   ]
+}
+
+function nextRequest(value: unknown): NextRequest[] {
+  if (typeof value !== 'object' || value === null) return []
+  const { method, path } = value as Record<string, unknown>
+  return typeof method === 'string' && typeof path === 'string' ? [{ method, path }] : []
 }
 
 function missingRight(value: unknown): MissingRight[] {

@@ -44,13 +44,16 @@ export const ACTIONS = [
   'proxyUpdate',
   'proxyPatch',
   'proxyDelete',
+  'listRepositories',
   'viewRepository',
   'addRepository',
   'storeCredentials',
   'changeRepository',
   'removeRepository',
+  'listCharts',
   'viewChart',
   'deleteChart',
+  'listServices',
   'adopt',
 ] as const
 

@@ -1,6 +1,6 @@
 /** The search parameters of each page (see `searchParams.ts`). */
 
-import { flag, integer, oneOf, optionalInteger, someOf, text, texts, type SearchOf } from '~/lib/searchParams'
+import { flag, integer, oneOf, optionalInteger, period, someOf, text, texts, type SearchOf } from '~/lib/searchParams'
 
 export const PHASES = ['Pending', 'Deploying', 'Deployed', 'Degraded', 'Failed', 'Uninstalling', 'Suspended'] as const
 export const HEALTHS = ['Healthy', 'Progressing', 'Degraded', 'Unknown'] as const
@@ -18,8 +18,8 @@ export const XAPP_SORTS = [
 ] as const
 
 const page = integer({ min: 1, fallback: 1 })
-/** 0: the size that the reader has chosen before, or 50. */
-const perPage = integer({ min: 0, max: 1000, fallback: 0 })
+/** 0: the size that the reader has chosen before, or 50. More than 100 rows in a document are slow. */
+const perPage = integer({ min: 0, max: 100, fallback: 0 })
 
 export const xappsSearch = {
   search: text(),
@@ -53,7 +53,7 @@ export const logsSearch = {
   pod: text(),
   container: text(),
   previous: flag(),
-  since: text(),
+  since: period(),
   find: text(),
 }
 
@@ -82,6 +82,8 @@ export const servicesSearch = {
 export const signinSearch = { next: text() }
 
 export type XAppsSearch = SearchOf<typeof xappsSearch>
+/** Which xApps are listed, and not in what order or on which page. */
+export type XAppsFilters = Omit<XAppsSearch, 'sort' | 'order' | 'page' | 'per_page'>
 export type DeploySearch = SearchOf<typeof deploySearch>
 export type LogsSearch = SearchOf<typeof logsSearch>
 export type HistorySearch = SearchOf<typeof historySearch>

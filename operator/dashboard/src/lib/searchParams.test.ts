@@ -8,6 +8,7 @@ import {
   oneOf,
   optionalInteger,
   parseQuery,
+  period,
   readSearch,
   someOf,
   text,
@@ -25,9 +26,31 @@ const codec = {
   attention: flag(),
 }
 
+it.each(['%E2%80%AEabc', '%00', 'a%0Ab', 'a%E2%80%A8b'])('drops texts with control characters: %s', (value) => {
+  const { search, dropped } = read(`search=${value}&namespace=${value}&page=2`)
+  expect(dropped).toEqual(['search', 'namespace'])
+  expect(search).toMatchObject({ search: '', namespace: [], page: 2 })
+})
+
 function read(query: string) {
   return readSearch(codec, parseQuery(query))
 }
+
+describe('period', () => {
+  it.each(['5m', '1h30m', '90', '1.5h', '2026-11-20T08:00:00Z', '2026-11-20T08:00:00.5+01:00', ''])(
+    'takes %s',
+    (value) => {
+      expect(period().parse([value])).toBe(value)
+    },
+  )
+
+  it.each(['-4', '0', '0s', 'm', '5d', 'yesterday', '2026-11-20', '5m 3s', '8785h', '1'.repeat(20)])(
+    'refuses %s',
+    (value) => {
+      expect(period().parse([value])).toBeUndefined()
+    },
+  )
+})
 
 describe('readSearch', () => {
   it('gives every parameter its default', () => {
@@ -99,6 +122,15 @@ describe('writeSearch', () => {
       expect(formatQuery(writeSearch(codec, read(query).search))).toBe(query)
     },
   )
+
+  it('shows at most 100 rows on a page of xApps', () => {
+    expect(readSearch(xappsSearch, parseQuery('?per_page=100'))).toMatchObject({
+      search: { per_page: 100 },
+      dropped: [],
+    })
+    const { search, dropped } = readSearch(xappsSearch, parseQuery('?per_page=101'))
+    expect([search.per_page, dropped]).toEqual([0, ['per_page']])
+  })
 
   it('reads back what it wrote for the list of xApps', () => {
     const { search } = readSearch(xappsSearch, parseQuery('?search=kpi&phase=Failed&sort=updated&order=desc&page=7'))

@@ -4,6 +4,8 @@
  * A parameter that does not parse is dropped; the page then shows a note with its name.
  */
 
+import { parseDuration } from '~/lib/time'
+
 export interface ParamCodec<T> {
   readonly fallback: T
   /** Returns undefined for values that this parameter cannot have. `values` is never empty. */
@@ -20,13 +22,19 @@ export type RawSearch = Record<string, string | readonly string[]>
 
 const TEXT_MAX = 2000
 const LIST_MAX = 50
+/** What the gateway refuses in names and searches: control characters, line separators and marks of text direction. */
+const CONTROL_CHARACTER = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/u
+
+function isText(value: string): boolean {
+  return value.length <= TEXT_MAX && !CONTROL_CHARACTER.test(value)
+}
 
 /** A text; surrounding blanks are removed. */
 export function text(fallback = ''): ParamCodec<string> {
   return {
     fallback,
     parse: ([value = '', ...others]) =>
-      others.length > 0 || value.length > TEXT_MAX ? undefined : value.trim() === '' ? fallback : value.trim(),
+      others.length > 0 || !isText(value) ? undefined : value.trim() === '' ? fallback : value.trim(),
     format: (value) => [value],
   }
 }
@@ -61,13 +69,30 @@ export function oneOf<const W extends readonly [string, ...string[]]>(
   }
 }
 
+const PERIOD_MAX_SECONDS = 366 * 24 * 60 * 60
+const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[-+]\d\d:\d\d)$/
+
+/** How far back: seconds, a duration such as 1h30m, or a time such as 2026-11-20T08:00:00Z; empty: no limit. */
+export function period(): ParamCodec<string> {
+  const inner = text()
+  return {
+    ...inner,
+    parse: (values) => {
+      const value = inner.parse(values)
+      if (value === undefined || value === '' || TIME.test(value)) return value
+      const seconds = /^\d{1,15}$/.test(value) ? Number(value) : parseDuration(value)
+      return seconds !== null && seconds > 0 && seconds <= PERIOD_MAX_SECONDS ? value : undefined
+    },
+  }
+}
+
 /** Several texts: the name repeated. */
 export function texts(): ParamCodec<readonly string[]> {
   return {
     fallback: [],
     parse: (values) => {
       const given = [...new Set(values.map((value) => value.trim()).filter((value) => value !== ''))]
-      return given.length > LIST_MAX || given.some((value) => value.length > TEXT_MAX) ? undefined : given
+      return given.length > LIST_MAX || !given.every(isText) ? undefined : given
     },
     format: (value) => value,
   }

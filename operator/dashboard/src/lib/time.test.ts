@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 
-import { absoluteText, durationText, longDurationText, parseTime } from '~/lib/time'
+import { absoluteText, durationText, longDurationText, parseDuration, parseTime } from '~/lib/time'
 
 it.each([
   [-5, '0 s', '0 s'],
@@ -21,4 +21,17 @@ it('reads times of the API', () => {
   expect(at === null ? '' : absoluteText(at)).toMatch(/^2026-11-2\d \d\d:\d\d:07$/)
   expect(parseTime(null)).toBeNull()
   expect(parseTime('soon')).toBeNull()
+})
+
+it.each([
+  ['90s', 90],
+  ['1h30m', 5400],
+  ['1.5h', 5400],
+  ['500ms', 0.5],
+  ['5', null],
+  ['5m 3s', null],
+  ['-5m', null],
+  ['', null],
+])('reads the duration %j', (text, seconds) => {
+  expect(parseDuration(text)).toBe(seconds)
 })

@@ -42,6 +42,15 @@ export function parseTime(text: string | null | undefined): Date | null {
   return Number.isNaN(at.getTime()) ? null : at
 }
 
+const UNIT_SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: MINUTE, h: HOUR }
+
+/** Returns the seconds of a duration such as 1h30m (Go's notation), or null: as `parse_duration` of the API does. */
+export function parseDuration(text: string): number | null {
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)]
+  if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) return null
+  return parts.reduce((sum, [, number, unit = '']) => sum + Number(number) * (UNIT_SECONDS[unit] ?? 0), 0)
+}
+
 /** Returns how many milliseconds a text of `durationText` stays the same. */
 export function durationStep(seconds: number): number {
   if (seconds < MINUTE) return 1000

@@ -23,6 +23,8 @@ export interface ButtonProps {
   /** Name for screen readers, if the children are no text. */
   label?: string
   tooltip?: string
+  /** Below, where what it is about stands above the button. */
+  tooltipPlacement?: 'bottom'
   autoFocus?: boolean
   form?: string
   'aria-expanded'?: boolean
@@ -43,6 +45,7 @@ export function Button({
   type = 'button',
   label,
   tooltip,
+  tooltipPlacement,
   className,
   ...rest
 }: ButtonProps): ReactElement {
@@ -53,10 +56,13 @@ export function Button({
   const press = isPending ? undefined : reason === null ? onPress : () => setShowsReason(true)
   return (
     <>
-      <Tooltip text={reason ?? tooltip}>
+      <Tooltip text={reason ?? tooltip} trigger={button} placement={tooltipPlacement}>
         <AriaButton
           ref={button}
           {...rest}
+          // Screen readers say why it is off, whether the tooltip is open or not.
+          // eslint-disable-next-line jsx-a11y/role-supports-aria-props -- new in ARIA 1.3, for every role
+          render={(props) => <button {...props} aria-description={reason ?? undefined} />}
           type={isOff ? 'button' : type}
           className={classes(
             styles.button,

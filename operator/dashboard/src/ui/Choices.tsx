@@ -2,7 +2,7 @@ import type { ReactElement } from 'react'
 import { RadioButton, RadioField, RadioGroup as AriaRadioGroup, SwitchButton, SwitchField } from 'react-aria-components'
 
 import { classes } from '~/ui/classes'
-import { errorText, fieldId, FieldLabel, FieldNotes, type FieldProps } from '~/ui/FieldFrame'
+import { errorText, fieldId, FieldLabel, FieldNotes, noticed, type FieldProps } from '~/ui/FieldFrame'
 import type { Item } from '~/ui/Select'
 
 import styles from './fieldStyles.module.css'
@@ -52,6 +52,7 @@ export function RadioGroup({
 }: RadioGroupProps): ReactElement {
   return (
     <AriaRadioGroup
+      {...noticed(description)}
       className={styles.field}
       value={value}
       onChange={onChange}

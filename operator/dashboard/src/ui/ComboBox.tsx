@@ -3,7 +3,7 @@ import type { ReactElement } from 'react'
 import { Button as AriaButton, ComboBox as AriaComboBox, Input, ListBox, Popover } from 'react-aria-components'
 
 import { classes } from '~/ui/classes'
-import { errorText, fieldId, FieldLabel, FieldNotes, type FieldProps } from '~/ui/FieldFrame'
+import { errorText, fieldId, FieldLabel, FieldNotes, noticed, type FieldProps } from '~/ui/FieldFrame'
 import { Option, type Item } from '~/ui/Select'
 
 import styles from './fieldStyles.module.css'
@@ -47,6 +47,7 @@ export function ComboBox({
 }: ComboBoxProps): ReactElement {
   return (
     <AriaComboBox
+      {...noticed(description)}
       className={styles.field}
       items={items}
       inputValue={value}

@@ -19,25 +19,28 @@ interface CopyButtonProps {
 }
 
 export function CopyButton({ text, label, children }: CopyButtonProps): ReactElement {
-  const [copied, setCopied] = useState(false)
+  const [copied, setCopied] = useState<boolean | null>(null)
   useEffect(() => {
-    if (!copied) return
-    const timer = setTimeout(() => setCopied(false), 2000)
+    if (copied !== true) return
+    const timer = setTimeout(() => setCopied(null), 2000)
     return () => clearTimeout(timer)
   }, [copied])
   const copy = async (): Promise<void> => {
     const done = await copyText(typeof text === 'function' ? text() : text)
     setCopied(done)
-    toast(done ? 'Copied' : 'The browser did not allow copying: select the text and copy it')
+    if (done) toast('Copied')
   }
-  const Icon = copied ? Check : Copy
+  const Icon = copied === true ? Check : Copy
   const look = children === undefined ? styles.copy : classes(buttonStyles.button, buttonStyles.small)
   return (
-    <Tooltip text={children === undefined ? label : null}>
-      <AriaButton className={look} aria-label={label} onPress={() => void copy()}>
-        <Icon size={14} aria-hidden />
-        {children}
-      </AriaButton>
-    </Tooltip>
+    <>
+      <Tooltip text={children === undefined ? label : null}>
+        <AriaButton className={look} aria-label={label} onPress={() => void copy()}>
+          <Icon size={14} aria-hidden />
+          {children}
+        </AriaButton>
+      </Tooltip>
+      {copied === false && <span role="alert">Not copied: select the text and copy it</span>}
+    </>
   )
 }

@@ -1,8 +1,22 @@
 import { ArrowDown, ArrowUp } from 'lucide-react'
-import { memo, useCallback, useEffect, useRef, type ReactElement, type ReactNode } from 'react'
+import {
+  memo,
+  useDeferredValue,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  type CSSProperties,
+  type KeyboardEvent,
+  type ReactElement,
+  type ReactNode,
+} from 'react'
 
+import { extendRange, startRange, type RowRange } from '~/lib/rowRange'
+import { assignSlots, type RowSlots } from '~/lib/rowSlots'
 import { classes } from '~/ui/classes'
 import { RowCheckbox } from '~/ui/RowCheckbox'
+import { useDelayed } from '~/ui/useDelayed'
 
 import styles from './DataTable.module.css'
 
@@ -15,6 +29,11 @@ export interface Column<R> {
   align?: 'end'
   /** `medium`: left out below 1280 px. Show what matters in the first column's `more`. */
   fold?: 'medium'
+  /**
+   * Its width from 1280 px, and from 720 px. If a column has one, none depends on the rows: columns stay where they are
+   * from page to page, and a long text takes no room of others. Those without share the rest.
+   */
+  width?: readonly [wide: string, medium: string]
   /** Hides the name of the column in the cards of narrow pages. */
   hidesLabel?: boolean
 }
@@ -37,8 +56,17 @@ interface DataTableProps<R> {
   selection?: Selection
   /** The row that the keyboard is on. */
   currentRow?: string | null
+  /** Other rows are on their way. */
   isStale?: boolean
+  /**
+   * Shows new rows in the elements of rows that are gone. Cells keep their state then, unless they have a `key` of
+   * their row; so must every control, that no press or focus meant for one row reaches another.
+   */
+  reusesRows?: boolean
 }
+
+/** Quick answers come without a change of looks, which would draw all rows twice. */
+const STALE_MILLISECONDS = 150
 
 /** A native table; its rows become cards below 720 px. Rows keep their order: the server sorts. */
 export function DataTable<R>({
@@ -53,11 +81,21 @@ export function DataTable<R>({
   selection,
   currentRow,
   isStale = false,
+  reusesRows = false,
 }: DataTableProps<R>): ReactElement {
-  const toggle = useToggle(selection)
+  const selecting = useRowSelection(selection, rows.map(rowKey))
+  const shown = useRowsInViewFirst(rows, rowKey)
+  const slots = useRowSlots(reusesRows ? shown.map(rowKey) : NO_KEYS)
+  const looksStale = useDelayed(isStale, STALE_MILLISECONDS)
   return (
     <div className={styles.scroll}>
-      <table className={classes(styles.table, isStale && styles.stale)}>
+      <table
+        className={classes(
+          styles.table,
+          looksStale && styles.stale,
+          columns.some(({ width }) => width !== undefined) && styles.fixed,
+        )}
+      >
         <caption className={styles.caption}>{caption}</caption>
         <thead>
           <tr>
@@ -71,6 +109,7 @@ export function DataTable<R>({
                 key={column.id}
                 scope="col"
                 className={classes(column.align === 'end' && styles.end, column.fold !== undefined && styles.medium)}
+                style={widths(column.width)}
                 aria-sort={column.sort !== undefined && column.sort === sort ? ariaSort(order) : undefined}
               >
                 {column.sort === undefined || onSort === undefined ? (
@@ -83,18 +122,18 @@ export function DataTable<R>({
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => {
+          {shown.map((row) => {
             const key = rowKey(row)
             return (
               <MemoizedRow
-                key={key}
+                key={reusesRows ? slots.get(key) : key}
                 id={key}
                 row={row}
                 columns={columns as readonly Column<unknown>[]}
                 label={rowLabel(row)}
                 isSelected={selection?.selected.has(key) ?? null}
                 isCurrent={currentRow === key}
-                onToggle={toggle}
+                selecting={selecting}
               />
             )
           })}
@@ -104,13 +143,61 @@ export function DataTable<R>({
   )
 }
 
-/** Returns a function that selects or deselects a row. It stays the same, so that no other row is rendered. */
-function useToggle(selection: Selection | undefined): (key: string) => void {
-  const latest = useRef(selection)
+const LOWEST_ROW_PIXELS = 32
+const NO_KEYS: readonly string[] = []
+
+/**
+ * Returns the rows to show now. Of a long page, the rows that fit into a window come first; below them the former ones
+ * stay, so that the page keeps its height, until the others are ready a moment later.
+ */
+function useRowsInViewFirst<R>(rows: readonly R[], rowKey: (row: R) => string): readonly R[] {
+  const ready = useDeferredValue(rows)
+  const inView = Math.ceil(window.innerHeight / LOWEST_ROW_PIXELS)
+  if (ready === rows || rows.length <= inView) return rows
+  const first = rows.slice(0, inView)
+  const known = new Set(first.map(rowKey))
+  return [...first, ...ready.slice(inView, rows.length).filter((row) => !known.has(rowKey(row)))]
+}
+
+/** Returns the number of the elements of each row, which stays the same while the row is shown. */
+function useRowSlots(keys: readonly string[]): RowSlots {
+  const [current, setCurrent] = useState(() => ({ keys, slots: assignSlots(new Map(), keys) }))
+  if (keys.length === current.keys.length && keys.every((key, at) => key === current.keys[at])) return current.slots
+  const slots = assignSlots(current.slots, keys)
+  setCurrent({ keys, slots })
+  return slots
+}
+
+interface RowSelecting {
+  /** Selects or deselects a row; with `isRange` all rows from the one before to this one. */
+  toggle: (key: string, isRange: boolean) => void
+  /** Selects the rows from where a range began, or else from `from`, to `to`. */
+  extend: (from: string, to: string) => void
+}
+
+/** Returns functions that select rows. They stay the same, so that no other row is rendered. */
+function useRowSelection(selection: Selection | undefined, keys: readonly string[]): RowSelecting {
+  const latest = useRef({ selection, keys })
   useEffect(() => {
-    latest.current = selection
+    latest.current = { selection, keys }
   })
-  return useCallback((key) => latest.current?.onChange(toggled(latest.current.selected, key)), [])
+  const range = useRef<RowRange | null>(null)
+  return useMemo(() => {
+    const select = (known: RowRange | null, fresh: (selected: ReadonlySet<string>) => RowRange, end: string): void => {
+      const { selection, keys } = latest.current
+      if (selection === undefined) return
+      const { selected } = selection
+      const next = (known && extendRange(known, { keys, selected, end })) ?? fresh(selected)
+      range.current = extendRange(next, { keys, selected: next.selected, end }) ?? next
+      selection.onChange(range.current.selected)
+    }
+    return {
+      toggle: (key, isRange) =>
+        select(isRange ? range.current : null, (selected) => startRange(selected, key, !selected.has(key)), key),
+      extend: (from, to) =>
+        select(range.current?.end === from ? range.current : null, (selected) => startRange(selected, from, true), to),
+    }
+  }, [])
 }
 
 interface RowProps {
@@ -121,16 +208,22 @@ interface RowProps {
   /** null: rows cannot be selected. */
   isSelected: boolean | null
   isCurrent: boolean
-  onToggle: (key: string) => void
+  selecting: RowSelecting
 }
 
 /** Rendered again only when its own record, selection or columns change: a page has up to 1,000 cells. */
-const MemoizedRow = memo(function Row({ id, row, columns, label, isSelected, isCurrent, onToggle }: RowProps) {
+const MemoizedRow = memo(function Row({ id, row, columns, label, isSelected, isCurrent, selecting }: RowProps) {
   return (
     <tr data-row={id} data-selected={isSelected === true || undefined} data-current={isCurrent || undefined}>
       {isSelected !== null && (
         <td className={styles.check}>
-          <RowCheckbox label={`Select ${label}`} isSelected={isSelected} onChange={() => onToggle(id)} />
+          <RowCheckbox
+            key={id}
+            label={`Select ${label}`}
+            isSelected={isSelected}
+            onChange={(isRange) => selecting.toggle(id, isRange)}
+            onKeyDown={(event) => moveWithShift(event, (to) => selecting.extend(id, to))}
+          />
         </td>
       )}
       {columns.map((column) => (
@@ -145,6 +238,22 @@ const MemoizedRow = memo(function Row({ id, row, columns, label, isSelected, isC
     </tr>
   )
 })
+
+/** With Shift and an arrow the focus goes to the checkbox of the next or the previous row. */
+function moveWithShift(event: KeyboardEvent<HTMLInputElement>, onMove: (key: string) => void): void {
+  if (!event.shiftKey || (event.key !== 'ArrowDown' && event.key !== 'ArrowUp')) return
+  const row = event.currentTarget.closest('tr')
+  const next = event.key === 'ArrowDown' ? row?.nextElementSibling : row?.previousElementSibling
+  if (!(next instanceof HTMLElement) || next.dataset.row === undefined) return
+  event.preventDefault()
+  next.querySelector<HTMLInputElement>('input[type="checkbox"]')?.focus()
+  onMove(next.dataset.row)
+}
+
+/** Returns the properties from which the style sheet takes the width of a column. */
+function widths(width: Column<never>['width']): CSSProperties | undefined {
+  return width === undefined ? undefined : ({ '--wide': width[0], '--medium': width[1] } as CSSProperties)
+}
 
 function ariaSort(order: 'asc' | 'desc'): 'ascending' | 'descending' {
   return order === 'asc' ? 'ascending' : 'descending'

@@ -49,6 +49,11 @@ export function FieldLabel({ label, isRequired }: Pick<FieldProps, 'label' | 'is
   )
 }
 
+/** A prop of fields: when it changes, React Aria looks again whether there is a description to connect. */
+export function noticed(description: ReactNode): { description: boolean } {
+  return { description: description !== undefined && description !== null }
+}
+
 /** The description and the error below a field. They are connected to the input by React Aria's slots. */
 export function FieldNotes({ description, error }: Pick<FieldProps, 'description' | 'error'>): ReactElement {
   const message = errorText(error)

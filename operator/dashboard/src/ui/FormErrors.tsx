@@ -58,7 +58,7 @@ export function FormErrors({ error, fields, onFocusField }: FormErrorsProps): Re
                       {field !== name && (
                         <>
                           {', '}
-                          <Text>{field}</Text>
+                          <Text>{field.slice(name.length).replace(/^\./, '')}</Text>
                         </>
                       )}
                     </a>

@@ -2,7 +2,7 @@ import { Minus, Plus } from 'lucide-react'
 import type { ReactElement } from 'react'
 import { Button as AriaButton, Group, Input, NumberField as AriaNumberField } from 'react-aria-components'
 
-import { errorText, fieldId, FieldLabel, FieldNotes, type FieldProps } from '~/ui/FieldFrame'
+import { errorText, fieldId, FieldLabel, FieldNotes, noticed, type FieldProps } from '~/ui/FieldFrame'
 
 import styles from './fieldStyles.module.css'
 import buttonStyles from './Button.module.css'
@@ -37,6 +37,7 @@ export function NumberField({
   const text = unit === undefined ? label : `${label} (${unit})`
   return (
     <AriaNumberField
+      {...noticed(description)}
       className={styles.field}
       value={value ?? Number.NaN}
       onChange={(next) => onChange(Number.isNaN(next) ? null : next)}

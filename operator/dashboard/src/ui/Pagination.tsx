@@ -1,8 +1,10 @@
 import { ChevronFirst, ChevronLast, ChevronLeft, ChevronRight } from 'lucide-react'
-import { useState, type ReactElement } from 'react'
+import { memo, useEffect, useState, type ReactElement } from 'react'
 
 import { fieldErrors } from '~/lib/problem'
-import { Button, IconButton } from '~/ui/Button'
+import { IconButton } from '~/ui/Button'
+import { Notice } from '~/ui/Notice'
+import type { QueryLike } from '~/ui/Panel'
 import { Select } from '~/ui/Select'
 
 import styles from './Pagination.module.css'
@@ -21,7 +23,7 @@ interface PaginationProps {
 const SIZES = [10, 25, 50, 100]
 
 /** "1-50 of 10,000", the number of rows, and the pages. */
-export function Pagination({
+export const Pagination = memo(function Pagination({
   page,
   lastPage,
   total,
@@ -31,27 +33,12 @@ export function Pagination({
   maxPerPage = 100,
 }: PaginationProps): ReactElement {
   const first = total === 0 ? 0 : (page - 1) * perPage + 1
-  const sizes = SIZES.filter((size) => size <= maxPerPage)
   return (
     <nav className={styles.pagination} aria-label="Pages">
       <span>
         {count(first)}-{count(Math.min(page * perPage, total))} of {count(total)}
       </span>
-      {onPerPage !== undefined && (
-        <span className={styles.rows}>
-          <span aria-hidden>Rows</span>
-          <Select
-            label="Rows on a page"
-            hidesLabel
-            size="small"
-            value={String(perPage)}
-            items={[...new Set([...sizes, perPage])]
-              .sort((a, b) => a - b)
-              .map((size) => ({ id: String(size), label: String(size) }))}
-            onChange={(size) => onPerPage(Number(size))}
-          />
-        </span>
-      )}
+      {onPerPage !== undefined && <RowsOnPage perPage={perPage} maxPerPage={maxPerPage} onPerPage={onPerPage} />}
       <span className={styles.buttons}>
         <PageButton
           label="First page"
@@ -90,15 +77,55 @@ export function Pagination({
       </span>
     </nav>
   )
-}
+})
 
-/** The next step where the page of the address is gone: there are fewer rows by now. Null for other errors. */
-export function FirstPageButton({ error, onPage }: { error: unknown; onPage: () => void }): ReactElement | null {
-  return fieldErrors(error).has('page') ? (
-    <Button size="small" onPress={onPage}>
-      First page
-    </Button>
-  ) : null
+type RowsOnPageProps = Required<Pick<PaginationProps, 'perPage' | 'maxPerPage' | 'onPerPage'>>
+
+const RowsOnPage = memo(function RowsOnPage({ perPage, maxPerPage, onPerPage }: RowsOnPageProps): ReactElement {
+  const sizes = SIZES.filter((size) => size <= maxPerPage)
+  return (
+    <span className={styles.rows}>
+      <span aria-hidden>Rows</span>
+      <Select
+        label="Rows on a page"
+        hidesLabel
+        size="small"
+        value={String(perPage)}
+        items={[...new Set([...sizes, perPage])]
+          .sort((a, b) => a - b)
+          .map((size) => ({ id: String(size), label: String(size) }))}
+        onChange={(size) => onPerPage(Number(size))}
+      />
+    </span>
+  )
+})
+
+/**
+ * Leaves a page that the gateway does not have: the address is wrong, or its rows are gone by now. After rows it goes to
+ * the page before, else to the first one; `onPage` replaces the address. Returns the query without that error, and a
+ * note about the page that was left.
+ */
+export function useLeftPage<T, Q extends QueryLike<T>>(
+  query: Q,
+  page: number,
+  onPage: (page: number) => void,
+): { query: Q; note: ReactElement | null } {
+  const [left, setLeft] = useState<{ from: number; to: number } | null>(null)
+  const isLeaving = page > 1 && fieldErrors(query.error).has('page')
+  const to = query.data === undefined ? 1 : page - 1
+  if (isLeaving && left?.from !== page) setLeft({ from: page, to })
+  useEffect(() => {
+    if (isLeaving) onPage(to)
+    // Once for each page that is left: callers need not keep `onPage`.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [isLeaving, page])
+  const note =
+    left?.to === page ? (
+      <Notice isLive>
+        There is no page {count(left.from)}. This is page {count(left.to)}.
+      </Notice>
+    ) : null
+  return { query: isLeaving ? { ...query, error: null } : query, note }
 }
 
 interface PageButtonProps {

@@ -1,14 +1,13 @@
 import { useId, type ReactElement, type ReactNode } from 'react'
 
-import { Problem } from '~/lib/problem'
+import { isSaidOnce } from '~/lib/problem'
 import { classes } from '~/ui/classes'
 import { ProblemPanel } from '~/ui/ProblemPanel'
 import { Skeleton } from '~/ui/Skeleton'
 import { AsOf } from '~/ui/Time'
+import { Waiting } from '~/ui/Waiting'
 
 import styles from './Panel.module.css'
-
-const STATUS_UNAUTHORIZED = 401
 
 /** The part of a query's result that a panel uses; `useQuery` returns it. */
 export interface QueryLike<T> {
@@ -57,8 +56,10 @@ interface PanelProps<T> extends Omit<CardProps, 'children' | 'aside'> {
   skeletonLines?: number
   /** Nothing is read any more: the last data stays, without an error; this stands in its place if there is none. */
   ended?: ReactElement | undefined
-  /** Next steps for an error, as buttons or links. */
-  errorActions?: (error: unknown) => ReactNode
+  /** What is said when the first answer takes longer, for example "The gateway reads the chart". */
+  waitsFor?: string | undefined
+  /** How many seconds that takes at most. */
+  waitsAtMost?: number | undefined
 }
 
 /**
@@ -70,12 +71,19 @@ export function Panel<T>({
   children,
   skeletonLines = 3,
   ended,
-  errorActions,
+  waitsFor,
+  waitsAtMost,
   ...card
 }: PanelProps<T>): ReactElement {
   return (
     <Card {...card} aside={query.data === undefined ? undefined : <AsOf at={query.dataUpdatedAt} />}>
-      <QueryContent query={query} skeletonLines={skeletonLines} ended={ended} errorActions={errorActions}>
+      <QueryContent
+        query={query}
+        skeletonLines={skeletonLines}
+        ended={ended}
+        waitsFor={waitsFor}
+        waitsAtMost={waitsAtMost}
+      >
         {children}
       </QueryContent>
     </Card>
@@ -88,24 +96,24 @@ export function QueryContent<T>({
   children,
   skeletonLines = 3,
   ended,
-  errorActions,
-}: Pick<PanelProps<T>, 'query' | 'children' | 'skeletonLines' | 'ended' | 'errorActions'>): ReactElement {
+  waitsFor,
+  waitsAtMost,
+}: Pick<PanelProps<T>, 'query' | 'children' | 'skeletonLines' | 'ended' | 'waitsFor' | 'waitsAtMost'>): ReactElement {
   const { data } = query
   if (ended !== undefined) return data === undefined ? ended : <>{children(data)}</>
-  // Over a page whose session has ended, the shell asks to sign in; then the query is repeated.
-  const error = query.error instanceof Problem && query.error.status === STATUS_UNAUTHORIZED ? null : query.error
+  const error = isSaidOnce(query.error) ? null : query.error
   return (
     <>
       {error !== null && error !== undefined && (
-        <ProblemPanel
-          error={error}
-          onRetry={() => void query.refetch()}
-          isRetrying={query.isFetching}
-          actions={errorActions?.(error)}
-        />
+        <ProblemPanel error={error} onRetry={() => void query.refetch()} isRetrying={query.isFetching} />
       )}
       {data !== undefined && children(data)}
-      {data === undefined && (error === null || error === undefined) && <Skeleton lines={skeletonLines} />}
+      {data === undefined && (error === null || error === undefined) && (
+        <>
+          {waitsFor !== undefined && <Waiting what={waitsFor} isRunning={query.isFetching} atMost={waitsAtMost} />}
+          <Skeleton lines={skeletonLines} />
+        </>
+      )}
     </>
   )
 }

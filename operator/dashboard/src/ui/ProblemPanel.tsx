@@ -1,9 +1,11 @@
 import { CircleX, RotateCw } from 'lucide-react'
-import type { ReactElement, ReactNode } from 'react'
+import { Fragment, type ReactElement, type ReactNode } from 'react'
 
-import { describeError, reportOf } from '~/lib/problem'
+import { nextPages, type NextPage } from '~/lib/nextPages'
+import { describeError, Problem, reportOf } from '~/lib/problem'
 import { Button } from '~/ui/Button'
 import { CopyButton } from '~/ui/CopyButton'
+import { ButtonLink, Link } from '~/ui/Link'
 import { Text } from '~/ui/Text'
 
 import styles from './ProblemPanel.module.css'
@@ -33,10 +35,20 @@ export function ProblemPanel({ error, onRetry, isRetrying = false, actions }: Pr
         )}
         <div className={styles.actions}>
           {actions}
+          {pagesAfter(error).map(({ label, path }) => (
+            <ButtonLink key={path} to={path} size="small">
+              {label}
+            </ButtonLink>
+          ))}
           {onRetry !== undefined && (
             <Button size="small" icon={<RotateCw size={14} aria-hidden />} onPress={onRetry} isPending={isRetrying}>
               Retry
             </Button>
+          )}
+          {error instanceof Problem && error.needs !== '' && (
+            <CopyButton text={error.needs} label="Copy the missing rights">
+              Copy the rights
+            </CopyButton>
           )}
           <CopyButton text={() => reportOf(error)} label="Copy report">
             Copy report
@@ -45,6 +57,10 @@ export function ProblemPanel({ error, onRetry, isRetrying = false, actions }: Pr
       </div>
     </div>
   )
+}
+
+function pagesAfter(error: unknown): NextPage[] {
+  return error instanceof Problem ? nextPages(error.next) : []
 }
 
 /** An error in one line, beside the button that caused it. */
@@ -61,6 +77,12 @@ export function ErrorText({ error }: { error: unknown }): ReactElement {
             <Text>{detail}</Text>
           </>
         )}
+        {pagesAfter(error).map(({ label, path }) => (
+          <Fragment key={path}>
+            {' '}
+            <Link to={path}>{label}</Link>
+          </Fragment>
+        ))}
       </span>
       <CopyButton text={() => reportOf(error)} label="Copy report" />
     </div>

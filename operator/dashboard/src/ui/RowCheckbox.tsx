@@ -1,4 +1,4 @@
-import type { ReactElement } from 'react'
+import type { KeyboardEvent, ReactElement } from 'react'
 
 import styles from './RowCheckbox.module.css'
 
@@ -7,11 +7,19 @@ interface RowCheckboxProps {
   label: string
   isSelected: boolean
   isIndeterminate?: boolean
-  onChange: () => void
+  /** `isRange`: with Shift, which means all rows from the one before to this one. */
+  onChange: (isRange: boolean) => void
+  onKeyDown?: (event: KeyboardEvent<HTMLInputElement>) => void
 }
 
 /** A checkbox of a table. A native one: 100 of React Aria's cost most of the time that a page of rows takes. */
-export function RowCheckbox({ label, isSelected, isIndeterminate = false, onChange }: RowCheckboxProps): ReactElement {
+export function RowCheckbox({
+  label,
+  isSelected,
+  isIndeterminate = false,
+  onChange,
+  onKeyDown,
+}: RowCheckboxProps): ReactElement {
   return (
     <label className={styles.target}>
       <input
@@ -19,7 +27,8 @@ export function RowCheckbox({ label, isSelected, isIndeterminate = false, onChan
         aria-label={label}
         className={styles.box}
         checked={isSelected}
-        onChange={onChange}
+        onChange={({ nativeEvent }) => onChange(nativeEvent instanceof MouseEvent && nativeEvent.shiftKey)}
+        onKeyDown={onKeyDown}
         ref={(input) => {
           if (input !== null) input.indeterminate = isIndeterminate
         }}

@@ -2,6 +2,7 @@ import { Search, X } from 'lucide-react'
 import { useEffect, useRef, type ReactElement } from 'react'
 import { Button as AriaButton, Input, SearchField as AriaSearchField } from 'react-aria-components'
 
+import { unlessLeft } from '~/ui/unlessLeft'
 import { useFilterText } from '~/ui/useFilterText'
 
 import styles from './SearchField.module.css'
@@ -36,7 +37,11 @@ export function SearchField(props: SearchFieldProps): ReactElement {
     setText(next)
     if (when === 'now') apply(next)
     // By then the text may be another one, such as after "Clear filters".
-    else timer.current = setTimeout(() => latest.current(), PAUSE_MILLISECONDS)
+    else
+      timer.current = setTimeout(
+        unlessLeft(() => latest.current()),
+        PAUSE_MILLISECONDS,
+      )
   }
   return (
     <AriaSearchField

@@ -11,7 +11,7 @@ import {
 
 import { visibleText } from '~/lib/visibleText'
 import { classes } from '~/ui/classes'
-import { errorText, fieldId, FieldLabel, FieldNotes, type FieldProps } from '~/ui/FieldFrame'
+import { errorText, fieldId, FieldLabel, FieldNotes, noticed, type FieldProps } from '~/ui/FieldFrame'
 import { Text } from '~/ui/Text'
 
 import styles from './fieldStyles.module.css'
@@ -49,6 +49,7 @@ export function Select({
 }: SelectProps): ReactElement {
   return (
     <AriaSelect
+      {...noticed(description)}
       className={styles.field}
       value={value}
       onChange={(id) => {

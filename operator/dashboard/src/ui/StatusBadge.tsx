@@ -9,7 +9,7 @@ import {
   TriangleAlert,
   type LucideIcon,
 } from 'lucide-react'
-import type { ReactElement } from 'react'
+import { memo, type ReactElement } from 'react'
 
 import { classes } from '~/ui/classes'
 import { Text } from '~/ui/Text'
@@ -50,6 +50,8 @@ const LOOKS: Readonly<Record<string, Look>> = {
   Suspended: { tone: 'hold', icon: CirclePause },
   Uninstalling: { tone: 'none', icon: Trash2 },
   uninstalling: { tone: 'none', icon: Trash2 },
+  yes: OK,
+  no: { tone: 'none', icon: CircleMinus },
   superseded: { tone: 'none', icon: CircleMinus },
 }
 
@@ -68,13 +70,22 @@ export function StatusIcon({ status }: { status: string }): ReactElement {
 }
 
 /** A status: icon, word and colour. */
-export function StatusBadge({ status, tone, isPlain = false }: StatusBadgeProps): ReactElement {
+export const StatusBadge = memo(function StatusBadge({
+  status,
+  tone,
+  isPlain = false,
+}: StatusBadgeProps): ReactElement {
   const look = Object.hasOwn(LOOKS, status) ? LOOKS[status] : undefined
   const { icon: Icon, tone: own } = look ?? UNKNOWN
   return (
     <span className={classes(styles.badge, styles[tone ?? own], isPlain && styles.plain)}>
       <Icon size={16} aria-hidden />
-      <Text>{status}</Text>
+      <Text>{capitalized(status)}</Text>
     </span>
   )
+})
+
+/** Words of Helm begin with a small letter, those of Kubernetes with a capital one. */
+function capitalized(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1)
 }

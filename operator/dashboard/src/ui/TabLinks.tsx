@@ -1,3 +1,4 @@
+import { useRouter } from '@tanstack/react-router'
 import { useEffect, useRef, type ReactElement, type ReactNode } from 'react'
 import { Tab, TabList, TabPanel, Tabs as AriaTabs } from 'react-aria-components'
 
@@ -13,13 +14,19 @@ interface TabLinksProps {
 /** A row of links that look like tabs; the children are `<Link>`s. The link of the open page has aria-current. */
 export function TabLinks({ label, current, children }: TabLinksProps): ReactElement {
   const row = useRef<HTMLElement>(null)
+  const router = useRouter()
   useEffect(() => {
-    // Not by aria-current, which follows when the page has loaded.
-    const link = [...(row.current?.children ?? [])].find((each) => each.getAttribute('href') === current)
-    if (!row.current || !link) return
-    const [outer, inner] = [row.current.getBoundingClientRect(), link.getBoundingClientRect()]
-    row.current.scrollLeft += inner.left + inner.width / 2 - (outer.left + outer.width / 2)
-  }, [current])
+    const showLink = (): void => {
+      // Not by aria-current, which follows when the page has loaded.
+      const link = [...(row.current?.children ?? [])].find((each) => each.getAttribute('href') === current)
+      if (!row.current || !link) return
+      const [outer, inner] = [row.current.getBoundingClientRect(), link.getBoundingClientRect()]
+      row.current.scrollLeft += inner.left + inner.width / 2 - (outer.left + outer.width / 2)
+    }
+    showLink()
+    // With Back, the router scrolls the row to where it was when the page was left.
+    return router.subscribe('onRendered', showLink)
+  }, [current, router])
   return (
     <nav ref={row} aria-label={label} className={styles.tabs}>
       {children}

@@ -1,4 +1,4 @@
-import type { ReactElement } from 'react'
+import { memo, type ReactElement } from 'react'
 
 import { isAscii, visibleParts, visibleText } from '~/lib/visibleText'
 import { classes } from '~/ui/classes'
@@ -15,7 +15,7 @@ interface TextProps {
 }
 
 /** Shows a text from outside as text: isolated from its surroundings, with control and bidi characters made visible. */
-export function Text({ children, lines, multiline = false, className }: TextProps): ReactElement {
+export const Text = memo(function Text({ children, lines, multiline = false, className }: TextProps): ReactElement {
   const look = classes(
     lines === 1 && styles.oneLine,
     lines === 2 && styles.twoLines,
@@ -35,7 +35,7 @@ export function Text({ children, lines, multiline = false, className }: TextProp
       )}
     </bdi>
   )
-}
+})
 
 const TAIL = 10
 /** Splits into what a reader calls characters, so that none is cut into halves. */
@@ -53,12 +53,14 @@ export function MiddleText({ children, className }: { children: string; classNam
   }
   return (
     <bdi className={classes(styles.middle, className)} title={children}>
+      {/* The whole name is in one box: between two, browsers put a space into what is read out and copied. */}
       <span className={styles.head}>
         <Parts text={head} />
+        <span className={styles.unseen}>
+          <Parts text={tail} />
+        </span>
       </span>
-      <span className={styles.tail}>
-        <Parts text={tail} />
-      </span>
+      <bdi className={styles.tail} aria-hidden data-text={visibleText(tail)} />
     </bdi>
   )
 }

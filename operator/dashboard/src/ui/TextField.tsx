@@ -1,7 +1,7 @@
 import type { HTMLInputAutoCompleteAttribute, ReactElement } from 'react'
 import { Input, TextArea as AriaTextArea, TextField as AriaTextField } from 'react-aria-components'
 
-import { errorText, fieldId, FieldLabel, FieldNotes, type FieldProps } from '~/ui/FieldFrame'
+import { errorText, fieldId, FieldLabel, FieldNotes, noticed, type FieldProps } from '~/ui/FieldFrame'
 
 import styles from './fieldStyles.module.css'
 
@@ -59,6 +59,7 @@ function Frame({
   return (
     <AriaTextField
       {...rest}
+      {...noticed(description)}
       name={name}
       className={styles.field}
       aria-label={hidesLabel ? label : undefined}

@@ -35,8 +35,10 @@ function KnownTime({ date, show }: { date: Date; show: 'age' | 'time' | 'both' }
     )
   }
   return (
-    <time dateTime={date.toISOString()} title={words} className={show === 'both' ? undefined : styles.time}>
-      {show === 'both' ? `${absolute}, ${words}` : absolute}
+    <time dateTime={date.toISOString()} title={words}>
+      <span className={styles.time}>{show === 'both' ? `${absolute},` : absolute}</span>
+      {show === 'both' && ' '}
+      {show === 'both' && <span className={styles.time}>{words}</span>}
     </time>
   )
 }

@@ -1,7 +1,7 @@
-import { queryOptions } from '@tanstack/react-query'
+import { queryOptions, type QueryClient, type QueryKey } from '@tanstack/react-query'
 
 import { request, type Schemas } from '~/api/client'
-import { apiPath } from '~/lib/query'
+import { apiPath, queryText, type Query } from '~/lib/query'
 
 export type ChartDescription = Schemas['ChartDescription']
 
@@ -38,15 +38,24 @@ export function archiveQuery(file: File) {
   })
 }
 
+/**
+ * Returns the parameter of a read that failed before: the gateway asks the repository again, instead of repeating the
+ * error of a slow failure.
+ */
+export function retryOf({ client, queryKey }: { client: QueryClient; queryKey: QueryKey }): Query {
+  const state = client.getQueryState(queryKey)
+  return state !== undefined && state.errorUpdatedAt > state.dataUpdatedAt ? { retry: true } : {}
+}
+
 /** A version of a chart in a saved repository. */
 export function chartVersionQuery(namespace: string, repository: string, chart: string, version: string) {
   return queryOptions({
     queryKey: ['repositories', 'version', { namespace, repository, chart, version }],
     staleTime: DESCRIPTION_STALE_MILLISECONDS,
     retry: false,
-    queryFn: async ({ signal }): Promise<ChartDescription> => {
+    queryFn: async (context): Promise<ChartDescription> => {
       const path = apiPath('api', 'repositories', namespace, repository, 'charts', chart, 'versions', version)
-      const response = await request(path, { signal })
+      const response = await request(path + queryText(retryOf(context)), { signal: context.signal })
       return (await response.json()) as ChartDescription
     },
   })

@@ -1,6 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { request, type Schemas } from '~/api/client'
+import type { RepositorySettings } from '~/api/queries/repositories'
 import type { XApp } from '~/api/queries/xapps'
 import { Problem } from '~/lib/problem'
 import { apiPath, queryText } from '~/lib/query'
@@ -29,11 +30,14 @@ export interface DeploymentParts {
   file?: File | undefined
   provenance?: File | undefined
   values?: string | undefined
+  /** What a new repository needs besides its name and URL, which are in the form: saved with the xApp. */
+  repository?: Readonly<Omit<RepositorySettings, 'url'>> | undefined
 }
 
-function multipart({ form, file, provenance, values }: DeploymentParts): FormData {
+function multipart({ form, file, provenance, values, repository }: DeploymentParts): FormData {
   const body = new FormData()
   body.append('xAppForm', JSON.stringify(form))
+  if (repository !== undefined) body.append('repository', JSON.stringify(repository))
   if (values !== undefined) body.append('values', values)
   if (provenance !== undefined) body.append('provenance', provenance)
   if (file !== undefined) body.append('file', file)

@@ -6,7 +6,7 @@ import { request } from '~/api/client'
 import { readLimitedText } from '~/api/limitedText'
 import type { XAppId } from '~/api/queries/xappDetails'
 
-/** Bytes of a body that the page reads or sends. */
+/** Bytes of a body that the page shows or sends. */
 export const OWN_API_MAX_BYTES = 1024 * 1024
 
 /** `base`: path of the xApp's API at the gateway. */
@@ -24,14 +24,14 @@ export function ownSchemaQuery(id: XAppId, base: string) {
   })
 }
 
-/** Replaces the run-time configuration. Returns what the xApp answers. */
-export async function putOwnConfig(base: string, text: string): Promise<string> {
+/** Replaces the run-time configuration. What the xApp says to it is not read: it has taken it. */
+export async function putOwnConfig(base: string, text: string): Promise<void> {
   const response = await request(`${base}/config`, {
     method: 'PUT',
     headers: { 'Content-Type': 'application/json' },
     body: text,
   })
-  return readLimitedText(response, OWN_API_MAX_BYTES)
+  await response.body?.cancel()
 }
 
 /** Reads the configuration past the cache, to see whether somebody else has changed it. */

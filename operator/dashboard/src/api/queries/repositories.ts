@@ -1,6 +1,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 
 import { request, type Schemas } from '~/api/client'
+import { retryOf } from '~/api/queries/charts'
 import type { PageOf } from '~/api/queries/xapps'
 import { apiPath, queryText, type Query } from '~/lib/query'
 
@@ -29,10 +30,10 @@ export function chartsQuery(namespace: string, repository: string, query: Query)
   return queryOptions({
     queryKey: ['repositories', 'charts', { namespace, repository, query }],
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) =>
+    queryFn: (context) =>
       page<ChartOfRepository>(
-        apiPath('api', 'repositories', namespace, repository, 'charts') + queryText(query),
-        signal,
+        apiPath('api', 'repositories', namespace, repository, 'charts') + queryText({ ...query, ...retryOf(context) }),
+        context.signal,
       ),
   })
 }
@@ -42,10 +43,11 @@ export function versionsQuery(namespace: string, repository: string, chart: stri
   return queryOptions({
     queryKey: ['repositories', 'versions', { namespace, repository, chart, query }],
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) =>
+    queryFn: (context) =>
       page<ChartVersion>(
-        apiPath('api', 'repositories', namespace, repository, 'charts', chart, 'versions') + queryText(query),
-        signal,
+        apiPath('api', 'repositories', namespace, repository, 'charts', chart, 'versions') +
+          queryText({ ...query, ...retryOf(context) }),
+        context.signal,
       ),
   })
 }

@@ -2,7 +2,7 @@
 
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 
-import { api, read, request } from '~/api/client'
+import { api, read, request, type Schemas } from '~/api/client'
 import { readEndOfText } from '~/api/limitedText'
 import type { PageOf } from '~/api/queries/xapps'
 import { apiPath, queryText } from '~/lib/query'
@@ -141,6 +141,17 @@ export function notesQuery(id: XAppId, revision: number | null) {
     queryKey: ['xapps', 'notes', { ...id, revision }],
     placeholderData: keepPreviousData,
     queryFn: ({ signal }) => read(api.GET('/api/xapps/{namespace}/{name}/notes', { params: { path: id }, signal })),
+  })
+}
+
+export type ChartTest = Schemas['ReleaseTest']
+
+/** The tests of the chart. `version` makes another result another report. */
+export function testsQuery(id: XAppId, version: string) {
+  return queryOptions({
+    queryKey: ['xapps', 'tests', { ...id, version }],
+    placeholderData: keepPreviousData,
+    queryFn: ({ signal }) => read(api.GET('/api/xapps/{namespace}/{name}/tests', { params: { path: id }, signal })),
   })
 }
 

@@ -2,6 +2,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 
 import { api, read, request, type Schemas } from '~/api/client'
 import { apiPath, queryText, type Query } from '~/lib/query'
+import { removingHere } from '~/lib/xapps/removedHere'
 
 export type XApp = Schemas['XAppRecord']
 
@@ -34,11 +35,12 @@ export function xappQuery(namespace: string, name: string) {
   })
 }
 
-/** Removes an xApp. `uid`: refused if the xApp of that name is another one by now. */
-export async function uninstallXApp(namespace: string, name: string, uid?: string): Promise<void> {
-  await request(apiPath('api', 'deployment', 'xapp'), {
+/** Removes an xApp. Refused if the xApp of that name is another one than `uid` by now. */
+export async function uninstallXApp(namespace: string, name: string, uid: string): Promise<void> {
+  const removal = request(apiPath('api', 'deployment', 'xapp'), {
     method: 'DELETE',
-    headers: { 'Content-Type': 'application/json', ...(uid === undefined ? {} : { 'If-Match': `"${uid}"` }) },
+    headers: { 'Content-Type': 'application/json', 'If-Match': `"${uid}"` },
     body: JSON.stringify({ name, namespace }),
   })
+  await removingHere(uid, removal)
 }

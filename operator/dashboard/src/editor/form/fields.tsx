@@ -41,7 +41,7 @@ export function ScalarField(props: ScalarFieldProps) {
   if (choices) {
     const items = choices.map((choice, index) => ({ id: String(index), label: scalarText(choice) }))
     const chosen = choices.findIndex((choice) => choice === value)
-    const none = { id: DEFAULT_ID, label: fallback === undefined ? 'not set' : `${scalarText(fallback)} (default)` }
+    const none = { id: DEFAULT_ID, label: fallback === undefined ? 'not set' : defaultText(fallback) }
     return (
       <Select
         {...shared}
@@ -95,7 +95,7 @@ function TextualField({ kind, value, fallback, onChange, error, description, ...
     setTyped({ text, value: next === null ? value : next })
     if (next !== null) onChange(next)
   }
-  const placeholder = fallback === undefined ? undefined : `${scalarText(fallback)} (default)`
+  const placeholder = fallback === undefined ? undefined : defaultText(fallback)
   const notes = description === undefined ? {} : { description }
   return (
     <TextField
@@ -107,4 +107,8 @@ function TextualField({ kind, value, fallback, onChange, error, description, ...
       error={wrong ?? error}
     />
   )
+}
+
+function defaultText(fallback: Value): string {
+  return `${scalarText(fallback) || 'empty'} (default)`
 }

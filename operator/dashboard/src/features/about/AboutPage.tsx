@@ -16,6 +16,7 @@ import { Time } from '~/ui/Time'
 import { usePreference } from '~/ui/usePreference'
 
 import styles from './about.module.css'
+import { inOrder, wordsOf } from './actions'
 
 const KIB = 1024
 
@@ -27,7 +28,7 @@ export function AboutPage(): ReactElement {
   return (
     <Page title="About">
       <Looks />
-      <Panel title="Gateway" query={about}>
+      <Panel title="Gateway" query={about} skeletonLines={8}>
         {({ version, commit, kubernetes, address, limits, insecure }) => (
           <>
             {typeof insecure === 'string' && (
@@ -45,6 +46,7 @@ export function AboutPage(): ReactElement {
                   <Fact label="Largest chart" value={`${limits.chartBytes / KIB} KiB`} />
                   <Fact label="Largest values" value={`${limits.valuesBytes / KIB} KiB`} />
                   <Fact label="Longest wait" value={`${limits.waitSeconds} s`} />
+                  <Fact label="Longest read of a repository" value={`${limits.fetchSeconds} s`} />
                   <Fact label="Rows of a page" value={`at most ${limits.perPage}`} />
                 </>
               )}
@@ -52,7 +54,7 @@ export function AboutPage(): ReactElement {
           </>
         )}
       </Panel>
-      <Panel title="Session" query={session}>
+      <Panel title="Session" query={session} skeletonLines={4}>
         {({ user, groups, auth, expiresAt }) => (
           <dl className={styles.facts}>
             <Fact label="User" value={user} />
@@ -66,7 +68,7 @@ export function AboutPage(): ReactElement {
         {(found) => (
           <>
             <p>You may have more rights in single namespaces: the buttons there say so.</p>
-            <DataTable caption="Rights" columns={COLUMNS} rows={found} rowKey={({ action }) => action} />
+            <DataTable caption="Rights" columns={COLUMNS} rows={inOrder(found)} rowKey={({ action }) => action} />
           </>
         )}
       </Panel>
@@ -75,12 +77,12 @@ export function AboutPage(): ReactElement {
 }
 
 const COLUMNS: readonly Column<Permission>[] = [
-  { id: 'action', header: 'Action', cell: ({ action }) => <Text>{action}</Text> },
+  { id: 'about', header: 'About', cell: ({ action }) => wordsOf(action).about },
+  { id: 'action', header: 'Action', cell: ({ action }) => <Text>{wordsOf(action).text}</Text> },
   {
     id: 'allowed',
     header: 'Allowed',
-    cell: ({ allowed }) =>
-      allowed ? <StatusBadge status="yes" tone="ok" isPlain /> : <StatusBadge status="no" tone="none" isPlain />,
+    cell: ({ allowed }) => <StatusBadge status={allowed ? 'yes' : 'no'} isPlain />,
   },
   {
     id: 'missing',

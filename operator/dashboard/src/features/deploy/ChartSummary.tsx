@@ -33,7 +33,7 @@ export function ChartSummary({ chart, actions }: ChartSummaryProps) {
   return (
     <div className={styles.chart}>
       <div className={styles.row}>
-        <strong>
+        <strong className={styles.title}>
           <Text lines={1}>{`${chart.name} ${chart.version}`}</Text>
         </strong>
         <Text lines={1} className={styles.muted}>

@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useMemo, useRef, useState } from 'react'
 
 import { aboutQuery } from '~/api/queries/session'
+import { useRenderLimit } from '~/api/useFetchLimit'
 import { usePermissions } from '~/api/usePermissions'
 import { apiField, LABELS, type FieldName, type FieldProblems, type Method } from '~/lib/deploy/form'
 import { setPreference } from '~/lib/preferences'
@@ -12,6 +13,7 @@ import { toast } from '~/lib/toasts'
 import { Button } from '~/ui/Button'
 import { CopyAs } from '~/ui/CopyAs'
 import { RadioGroup } from '~/ui/Choices'
+import { DiscardButton, UndoDiscard } from '~/ui/DiscardButton'
 import { FormErrors } from '~/ui/FormErrors'
 import { LeaveGuard } from '~/ui/LeaveGuard'
 import { Notice } from '~/ui/Notice'
@@ -24,12 +26,13 @@ import styles from './deploy.module.css'
 import { localProblem } from '~/lib/localProblem'
 import { IdentityFields, useComposedName } from './IdentityFields'
 import { MoreOptions } from './MoreOptions'
+import { credentialField, NEW_REPOSITORY, newRepositoryProblem, repositoryPartToCopy } from './newRepository'
 import { PreviewPanel } from './PreviewPanel'
 import { RepositoryChart } from './RepositoryChart'
 import { UploadChart } from './UploadChart'
 import { partsOf, useDeployActions, type Submission } from './useDeployActions'
 import { useDeployForm } from './useDeployForm'
-import { useElapsed } from '~/ui/useElapsed'
+import { Waiting } from '~/ui/Waiting'
 import { useMainKey } from './useMainKey'
 import { ValuesEditor, type ValuesEditorHandle, type ValuesView } from './ValuesEditor'
 
@@ -43,9 +46,9 @@ const SUMMARY_LABELS: Readonly<Record<string, string>> = {
   values: 'Values',
   repository: 'Repository',
   provenance: 'Provenance file',
-  username: 'User',
-  password: 'Password',
-  token: 'Token',
+  [credentialField('username')]: 'User',
+  [credentialField('password')]: 'Password',
+  [credentialField('token')]: 'Token',
 }
 
 export function DeployPage() {
@@ -56,6 +59,7 @@ export function DeployPage() {
   const [view, setView] = useState<ValuesView>('yours')
   const [local, setLocal] = useState<Problem | null>(null)
   const values = useRef<ValuesEditorHandle>(null)
+  const renderSeconds = useRenderLimit()
   const { limits } = useQuery(aboutQuery).data ?? {}
   const name = useComposedName(fields)
   const facts = useMemo(() => factsOf(chart), [chart])
@@ -78,7 +82,7 @@ export function DeployPage() {
   const error = local ?? actions.error
   const problems = merged(form.problems, error)
   const right = allOf(
-    useDeployRight(method, fields.namespace.trim(), fields.adopt),
+    useDeployRight(submission),
     // What the chart fills in would be called missing.
     form.isReadingChart ? refused('The gateway is reading the chart') : null,
   )
@@ -87,6 +91,9 @@ export function DeployPage() {
     const found = new Map(form.check())
     if (method === 'upload' && draft.value.upload === null) found.set('file', 'Drop a packed chart (.tgz) first.')
     if (method === 'repository' && draft.value.repository === '') found.set('repository', 'Choose a repository.')
+    const isNewRepository = method === 'repository' && draft.value.repository === NEW_REPOSITORY
+    const plainHttp = isNewRepository ? newRepositoryProblem(fields, draft.value.credentials) : null
+    if (plainHttp !== null && !found.has(apiField('url'))) found.set(apiField('url'), plainHttp)
     actions.forgetError()
     setLocal(found.size > 0 ? localProblem(found) : null)
     if (found.size === 0) run(submission)
@@ -109,6 +116,7 @@ export function DeployPage() {
     fileName: sent.file?.name ?? null,
     provenanceName: sent.provenance?.name,
     valuesText: draft.value.valuesText,
+    repository: sent.repository && repositoryPartToCopy(draft.value.credentials),
   }
   return (
     <Page title="Deploy an xApp">
@@ -153,7 +161,10 @@ export function DeployPage() {
                 repository={draft.value.repository}
                 onRepository={form.setRepository}
                 credentials={draft.value.credentials}
-                onCredentials={(credentials) => draft.set((current) => ({ ...current, credentials }))}
+                onCredentials={(credentials) => {
+                  setLocal(null)
+                  draft.set((current) => ({ ...current, credentials }))
+                }}
                 onVersion={form.setVersion}
                 saveRight={right}
               />
@@ -167,7 +178,7 @@ export function DeployPage() {
                 {`The release ${fields.releaseName === '' ? 'of that name' : fields.releaseName} is taken over as it runs. It is not installed again if chart and values agree.`}
               </Notice>
             )}
-            <IdentityFields {...fieldProps} />
+            <IdentityFields {...fieldProps} versionNote={form.versionNote} />
           </div>
         </Card>
         <Card title="Values">
@@ -202,6 +213,13 @@ export function DeployPage() {
           <PreviewPanel preview={actions.preview} isStale={!isSame(actions.previewOf, submission)} />
         )}
         <div className={styles.bar}>
+          <CopyAs curl={deploymentCurl(command, null)} kubectl={deploymentKubectl(command, name)} />
+          <DiscardButton isChanged={draft.isDirty} isBusy={isBusy} onDiscard={form.clearing.discard}>
+            Clear the form
+          </DiscardButton>
+          <Button right={right} isPending={actions.isPreviewing} onPress={runPreview}>
+            Preview
+          </Button>
           <Button
             variant="primary"
             right={right}
@@ -211,30 +229,11 @@ export function DeployPage() {
           >
             Submit
           </Button>
-          <Button right={right} isPending={actions.isPreviewing} onPress={runPreview}>
-            Preview
-          </Button>
-          <CopyAs curl={deploymentCurl(command, null)} kubectl={deploymentKubectl(command, name)} />
-          {draft.isDirty && !isBusy && (
-            <Button variant="quiet" onPress={draft.discard}>
-              Clear the form
-            </Button>
-          )}
-          <Progress isBusy={isBusy} />
+          <UndoDiscard undo={form.clearing.undo} />
+          <Waiting what="The gateway checks chart, values and cluster" isRunning={isBusy} atMost={renderSeconds} />
         </div>
       </div>
     </Page>
-  )
-}
-
-function Progress({ isBusy }: { isBusy: boolean }) {
-  const seconds = useElapsed(isBusy)
-  if (seconds < 2) return null
-  return (
-    <span
-      className={styles.muted}
-      role="status"
-    >{`The gateway checks chart, values and cluster: ${seconds} s of at most 60 s`}</span>
   )
 }
 
@@ -255,7 +254,8 @@ function isSame(one: Submission, other: Submission): boolean {
 
 const NAMESPACE_NAME = /^[a-z0-9-]{1,63}$/
 
-function useDeployRight(method: Method, namespace: string, adopts: boolean): Right {
+function useDeployRight({ draft, fields, method }: Submission): Right {
+  const namespace = fields.namespace.trim()
   const named = NAMESPACE_NAME.test(namespace) ? namespace : undefined
   const { right } = usePermissions(named)
   if (named === undefined) {
@@ -264,5 +264,11 @@ function useDeployRight(method: Method, namespace: string, adopts: boolean): Rig
       ? refused(offline.reason)
       : { allowed: true, reason: null }
   }
-  return allOf(right(adopts ? 'adopt' : 'deploy'), method === 'upload' ? right('upload') : null)
+  const isNew = method === 'repository' && draft.repository === NEW_REPOSITORY
+  return allOf(
+    right(fields.adopt ? 'adopt' : 'deploy'),
+    right(method === 'upload' ? 'upload' : 'viewRepository'),
+    isNew ? right('addRepository') : null,
+    isNew && draft.credentials.kind !== 'none' ? right('storeCredentials') : null,
+  )
 }

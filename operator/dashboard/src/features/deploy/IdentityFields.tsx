@@ -27,7 +27,7 @@ export function FormField({
   isRequired = false,
   description,
   ...props
-}: FieldsProps & { name: FieldName; isRequired?: boolean; description?: string }) {
+}: FieldsProps & { name: FieldName; isRequired?: boolean; description?: string | undefined }) {
   const { fields, problems, onChange, onBlur } = props
   const placeholder = PLACEHOLDERS[name]
   return (
@@ -46,13 +46,13 @@ export function FormField({
   )
 }
 
-/** Who the xApp is and where it goes. */
-export function IdentityFields(props: FieldsProps) {
+/** Who the xApp is and where it goes. `versionNote`: where its version comes from, unless that is plain. */
+export function IdentityFields({ versionNote, ...props }: FieldsProps & { versionNote: string | undefined }) {
   return (
     <div className={styles.stack}>
       <div className={styles.fields}>
         <FormField {...props} name="xAppName" isRequired />
-        <FormField {...props} name="version" isRequired />
+        <FormField {...props} name="version" isRequired description={versionNote} />
         <FormField {...props} name="organization" isRequired />
         <FormField {...props} name="team" isRequired />
         <FormField {...props} name="owner" isRequired description="Person or group that answers for this xApp" />

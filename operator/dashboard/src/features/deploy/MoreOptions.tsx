@@ -63,7 +63,7 @@ export function MoreOptions({ isNew, provenance, onProvenance, ...props }: MoreO
           <FormField
             {...props}
             name="serviceAccountName"
-            description="As whom helm installs; default: that of the installation"
+            description="Helm acts as this account; default: the account that your administrator set"
           />
           {isNew && (
             <FormField

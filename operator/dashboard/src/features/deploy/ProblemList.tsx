@@ -17,7 +17,7 @@ const SHOWN_MAX = 50
 
 /** What is wrong with the values, each with a way to its line. */
 export function ProblemList({ id, problems, unchecked, onSelect }: ProblemListProps) {
-  const shown = problems.slice(0, SHOWN_MAX)
+  const shown = problems.toSorted((one, other) => one.line - other.line).slice(0, SHOWN_MAX)
   return (
     <div id={id} aria-live="polite">
       {shown.length > 0 && (
@@ -30,7 +30,7 @@ export function ProblemList({ id, problems, unchecked, onSelect }: ProblemListPr
                 ) : (
                   <TriangleAlert size={16} className={styles.warn} aria-label="Warning" />
                 )}
-                <span className={styles.muted}>{`line ${problem.line}`}</span>
+                <span className={styles.line}>{`line ${problem.line}`}</span>
                 <Text>{problem.message}</Text>
               </button>
             </li>

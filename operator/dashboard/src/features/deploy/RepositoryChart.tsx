@@ -9,9 +9,11 @@ import {
   versionsQuery,
   type Repository,
 } from '~/api/queries/repositories'
+import { useFetchLimit } from '~/api/useFetchLimit'
 import { apiField, LABELS } from '~/lib/deploy/form'
 import { describeError, fieldErrors } from '~/lib/problem'
-import type { Right } from '~/lib/rights'
+import { isPlainHttp, PLAIN_HTTP_LABEL } from '~/lib/repositories/form'
+import { allOf, refused, type Right } from '~/lib/rights'
 import { Button } from '~/ui/Button'
 import { Checkbox, RadioGroup } from '~/ui/Choices'
 import { ComboBox } from '~/ui/ComboBox'
@@ -19,12 +21,13 @@ import { Notice } from '~/ui/Notice'
 import { Select } from '~/ui/Select'
 import { Text } from '~/ui/Text'
 import { TextField } from '~/ui/TextField'
+import { Waiting } from '~/ui/Waiting'
 
 import { ChartSummary } from './ChartSummary'
 import { NO_CREDENTIALS, type Credentials } from './deployDraft'
 import styles from './deploy.module.css'
 import { FormField, type FieldsProps } from './IdentityFields'
-import { inDeployForm, NEW_REPOSITORY, newRepository } from './newRepository'
+import { credentialField, inDeployForm, NEW_REPOSITORY, newRepository, newRepositoryProblem } from './newRepository'
 
 interface ChosenProps extends FieldsProps {
   chosen: Repository | null
@@ -126,9 +129,14 @@ function NewRepositoryFields(props: RepositoryChartProps) {
     problems.set(field, errors.map(({ message }) => message).join(' '))
   }
   const set = (part: Partial<Credentials>): void => onCredentials({ ...credentials, ...part })
-  const isPlain = fields.url.trim().toLowerCase().startsWith('http://')
+  const isPlain = isPlainHttp(fields.url)
+  const plainHttp = newRepositoryProblem(fields, credentials)
   const isComplete = fields.repoName.trim() !== '' && fields.url.trim() !== '' && fields.namespace.trim() !== ''
-  const right: Right = isComplete ? saveRight : { allowed: false, reason: 'Give name, URL and namespace first' }
+  const right = allOf(
+    isComplete ? null : refused('Give name, URL and namespace first'),
+    plainHttp === null ? null : refused(plainHttp),
+    saveRight,
+  )
   return (
     <div className={styles.stack}>
       <div className={styles.fields}>
@@ -156,49 +164,49 @@ function NewRepositoryFields(props: RepositoryChartProps) {
         <div className={styles.fields}>
           <TextField
             label="User"
-            name="username"
+            name={credentialField('username')}
             value={credentials.username}
             onChange={(username) => set({ username })}
             autoComplete="off"
-            error={problems.get('username')}
+            error={problems.get(credentialField('username'))}
           />
           <TextField
             label="Password"
-            name="password"
+            name={credentialField('password')}
             type="password"
             value={credentials.password}
             onChange={(password) => set({ password })}
             autoComplete="new-password"
-            error={problems.get('password')}
+            error={problems.get(credentialField('password'))}
           />
         </div>
       )}
       {credentials.kind === 'token' && (
         <TextField
           label="Token"
-          name="token"
+          name={credentialField('token')}
           type="password"
           value={credentials.token}
           onChange={(token) => set({ token })}
           autoComplete="new-password"
-          error={problems.get('token')}
+          error={problems.get(credentialField('token'))}
         />
       )}
       {credentials.kind !== 'none' && (isPlain || credentials.allowPlainHTTP) && (
         <Checkbox
-          label="Send them over http, where others can read them"
+          label={PLAIN_HTTP_LABEL}
           isSelected={credentials.allowPlainHTTP}
           onChange={(allowPlainHTTP) => set({ allowPlainHTTP })}
         />
       )}
       <div className={styles.row}>
-        <Button right={right} isPending={save.isPending} onPress={() => save.mutate()}>
+        <Button right={right} tooltipPlacement="bottom" isPending={save.isPending} onPress={() => save.mutate()}>
           Save and browse
         </Button>
         <span className={styles.muted}>
           {credentials.kind === 'none'
             ? 'Or type the chart and its version: Submit saves the address.'
-            : 'Or type the chart and its version: Preview and Submit save the repository first.'}
+            : 'Or type the chart and its version: Preview reads it with these credentials, and Submit saves them.'}
         </span>
       </div>
       {save.error !== null && (
@@ -212,6 +220,7 @@ function NewRepositoryFields(props: RepositoryChartProps) {
 
 export function ChartField({ fields, problems, onChange, onBlur, chosen }: ChosenProps) {
   const search = useDeferredValue(fields.chartName.trim())
+  const fetchSeconds = useFetchLimit()
   const canList = chosen !== null && chosen.type !== 'oci'
   const charts = useQuery({
     ...chartsQuery(chosen?.namespace ?? '', chosen?.name ?? '', { search, per_page: 100 }),
@@ -234,7 +243,17 @@ export function ChartField({ fields, problems, onChange, onBlur, chosen }: Chose
       isFiltered
       isLoading={canList && charts.isFetching}
       isRequired
-      description={chosen?.type === 'oci' ? 'A registry cannot list its charts: type the name.' : undefined}
+      description={
+        chosen?.type === 'oci' ? (
+          'A registry cannot list its charts: type the name.'
+        ) : (
+          <Waiting
+            what="The gateway reads the index of the repository"
+            isRunning={canList && charts.isLoading}
+            atMost={fetchSeconds}
+          />
+        )
+      }
       error={problems.get(apiField('chartName')) ?? (charts.error === null ? null : describeError(charts.error).detail)}
     />
   )
@@ -279,8 +298,9 @@ export function VersionField({
 
 export function ChosenChart({ chosen, chart, version }: { chosen: Repository; chart: string; version: string }) {
   const query = useChosenChart(chosen, chart, version)
+  const fetchSeconds = useFetchLimit()
   if (query.data) return <ChartSummary chart={query.data} />
-  if (query.isFetching) return <p className={styles.muted}>The gateway reads the chart</p>
+  if (query.isFetching) return <Waiting what="The gateway reads the chart" atMost={fetchSeconds} />
   if (query.error === null) return null
   return (
     <Notice tone="warn" title={describeError(query.error).title}>

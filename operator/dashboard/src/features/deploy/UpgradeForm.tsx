@@ -6,6 +6,7 @@ import { previewUpgrade, upgrade as sendUpgrade, type DryRun, type XAppSpecifica
 import { aboutQuery } from '~/api/queries/session'
 import type { XAppConfiguration } from '~/api/queries/values'
 import { xappQuery } from '~/api/queries/xapps'
+import { useRenderLimit } from '~/api/useFetchLimit'
 import { usePermissions } from '~/api/usePermissions'
 import { apiField, LABELS, type DeployFields, type FieldName } from '~/lib/deploy/form'
 import { fieldErrors, Problem } from '~/lib/problem'
@@ -15,6 +16,7 @@ import { stringifyYaml } from '~/lib/values/yamlText'
 import { Button } from '~/ui/Button'
 import { classes } from '~/ui/classes'
 import { CopyAs } from '~/ui/CopyAs'
+import { DiscardButton, UndoDiscard } from '~/ui/DiscardButton'
 import { FormErrors } from '~/ui/FormErrors'
 import { LeaveGuard } from '~/ui/LeaveGuard'
 import { Text } from '~/ui/Text'
@@ -30,7 +32,7 @@ import { useStore } from '~/lib/useStore'
 import { MoreOptions } from './MoreOptions'
 import { PreviewPanel } from './PreviewPanel'
 import { UpgradeChart } from './UpgradeChart'
-import { useElapsed } from '~/ui/useElapsed'
+import { Waiting } from '~/ui/Waiting'
 import { useMainKey } from './useMainKey'
 import { upgradeParts, useUpgradeForm } from './useUpgradeForm'
 import { ValuesEditor, type ValuesEditorHandle, type ValuesView } from './ValuesEditor'
@@ -74,6 +76,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
   const [isDone, setDone] = useState(false)
   const [view, setView] = useState<ValuesView>('yours')
   const record = useQuery(xappQuery(namespace, name)).data
+  const renderSeconds = useRenderLimit()
   const { limits } = useQuery(aboutQuery).data ?? {}
   const { right } = usePermissions(namespace, name)
   const [error, setError] = useState<{ error: unknown; text: string } | null>(null)
@@ -162,7 +165,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
           theirs={comparedText(stored, theirs)}
           mine={comparedText(fields, form.valuesText)}
           at={record?.updatedAt ?? null}
-          onTakeTheirs={form.discard}
+          onTakeTheirs={form.discarding.discard}
           onKeepMine={() =>
             draft.set((current) => ({
               ...current,
@@ -184,7 +187,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
       </dl>
       <UpgradeChart {...fieldProps} form={form} namespace={namespace} bytesMax={limits?.chartBytes ?? BYTES_MAX} />
       <div className={styles.fields}>
-        <FormField {...fieldProps} name="version" isRequired />
+        <FormField {...fieldProps} name="version" isRequired description={form.versionNote} />
         <FormField {...fieldProps} name="owner" isRequired />
       </div>
       <ValuesEditor
@@ -211,6 +214,10 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
       />
       {previewed !== null && <PreviewPanel preview={previewed.result} isStale={!isFresh} />}
       <div className={classes(styles.bar, styles.barInCard)}>
+        <CopyAs curl={deploymentCurl(command, edited)} kubectl={upgradeKubectl(command, specification.form, edited)} />
+        <DiscardButton isChanged={form.isChanged} isBusy={isBusy} onDiscard={form.discarding.discard}>
+          Discard
+        </DiscardButton>
         <Button
           variant={isFresh ? 'default' : 'primary'}
           right={canWrite}
@@ -228,13 +235,8 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
         >
           Upgrade
         </Button>
-        <CopyAs curl={deploymentCurl(command, edited)} kubectl={upgradeKubectl(command, specification.form, edited)} />
-        {form.isChanged && !isBusy && (
-          <Button variant="quiet" onPress={form.discard}>
-            Discard
-          </Button>
-        )}
-        <Progress isBusy={isBusy} />
+        <UndoDiscard undo={form.discarding.undo} />
+        <Waiting what="The gateway renders the chart" isRunning={isBusy} atMost={renderSeconds} />
       </div>
     </div>
   )
@@ -254,13 +256,5 @@ function Fact({ label, value }: { label: string; value: string }) {
         <Text>{value}</Text>
       </dd>
     </>
-  )
-}
-
-function Progress({ isBusy }: { isBusy: boolean }) {
-  const seconds = useElapsed(isBusy)
-  if (seconds < 2) return null
-  return (
-    <span className={styles.muted} role="status">{`The gateway renders the chart: ${seconds} s of at most 60 s`}</span>
   )
 }

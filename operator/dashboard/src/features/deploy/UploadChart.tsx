@@ -5,7 +5,9 @@ import { useEffect, useEffectEvent, useRef } from 'react'
 import { archiveQuery, type ChartDescription } from '~/api/queries/charts'
 import { describeError, fieldErrors } from '~/lib/problem'
 import { Button } from '~/ui/Button'
+import { fieldId } from '~/ui/FieldFrame'
 import { FileDrop } from '~/ui/FileDrop'
+import { useKeptFocus } from '~/ui/useKeptFocus'
 
 import { ChartSummary } from './ChartSummary'
 import type { Upload } from './deployDraft'
@@ -25,6 +27,7 @@ const NO_FILE = new File([], '')
 /** A packed chart, which the gateway reads as soon as it is dropped. */
 export function UploadChart({ upload, error, bytesMax, onChange, onChart }: UploadChartProps) {
   const input = useRef<HTMLInputElement>(null)
+  const box = { ...useKeptFocus<HTMLDivElement>(), id: fieldId('file'), role: 'group', 'aria-label': 'Chart file' }
   const unread = upload?.chart === null && upload.file.size <= bytesMax ? upload.file : null
   const description = useQuery({ ...archiveQuery(unread ?? NO_FILE), enabled: unread !== null })
   const { data, refetch } = description
@@ -37,7 +40,7 @@ export function UploadChart({ upload, error, bytesMax, onChange, onChart }: Uplo
   const message = tooLarge ? tooLargeText(upload.file, bytesMax) : (error ?? refusalOf(description.error))
   if (upload?.chart) {
     return (
-      <div className={styles.stack}>
+      <div {...box} className={styles.stack}>
         <ChartSummary
           chart={upload.chart}
           actions={
@@ -69,10 +72,9 @@ export function UploadChart({ upload, error, bytesMax, onChange, onChart }: Uplo
     )
   }
   return (
-    <div className={styles.stack}>
+    <div {...box} className={styles.stack}>
       <FileDrop
         label={upload === null ? 'Drop a packed chart (.tgz) here' : upload.file.name}
-        name="file"
         accept=".tgz,.tar.gz"
         onFile={choose}
         error={message}

@@ -4,7 +4,7 @@ import { useId, useImperativeHandle, useMemo, useRef, useState, type Ref } from 
 import { TextEditor, TextView, ValuesForm, type LineNote, type TextEditorHandle } from '~/editor/lazy'
 import { useValuesCheck } from '~/editor/useValuesCheck'
 import type { FieldProblem } from '~/lib/problem'
-import type { ChartFacts, MarkedProblem } from '~/lib/values/checkValues'
+import { notFoundHere, type ChartFacts, type MarkedProblem } from '~/lib/values/checkValues'
 import { isAboutValues, valuesPath, valuesProblems } from '~/lib/values/fieldLine'
 import { resultText } from '~/lib/values/resultText'
 import { pathText } from '~/lib/values/value'
@@ -12,6 +12,7 @@ import { Button } from '~/ui/Button'
 import { fieldId } from '~/ui/FieldFrame'
 import { Notice } from '~/ui/Notice'
 import { Tabs } from '~/ui/TabLinks'
+import { useKeptFocus } from '~/ui/useKeptFocus'
 
 import styles from './deploy.module.css'
 import { ProblemList } from './ProblemList'
@@ -51,7 +52,10 @@ export function ValuesEditor(props: ValuesEditorProps) {
   const listId = useId()
   const check = useValuesCheck(text, chart)
   const refused = useMemo(() => (refusal?.text === text ? refusedProblems(refusal) : NO_PROBLEMS), [refusal, text])
-  const problems = useMemo(() => [...refused, ...check.problems], [refused, check.problems])
+  const problems = useMemo(
+    () => [...notFoundHere(refused, check.problems), ...check.problems],
+    [refused, check.problems],
+  )
   const goTo = (line: number, column: number): void => {
     onView('yours')
     // The editor may have to be shown first.
@@ -156,6 +160,7 @@ function LoadFile({ text, onChange, bytesMax }: { text: string; onChange: (text:
   const input = useRef<HTMLInputElement>(null)
   const [loaded, setLoaded] = useState<{ name: string; before: string } | null>(null)
   const [error, setError] = useState<string | null>(null)
+  const box = useKeptFocus<HTMLDivElement>()
   const load = async (file: File): Promise<void> => {
     if (file.size > bytesMax) {
       setError(
@@ -169,7 +174,7 @@ function LoadFile({ text, onChange, bytesMax }: { text: string; onChange: (text:
     onChange(content)
   }
   return (
-    <div className={styles.row}>
+    <div {...box} className={styles.row} role="group" aria-label="Values from a file">
       <input
         ref={input}
         type="file"

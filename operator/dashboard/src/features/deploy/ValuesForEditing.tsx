@@ -6,6 +6,7 @@ import type { DryRun } from '~/api/queries/deployments'
 import { aboutQuery } from '~/api/queries/session'
 import { previewValues, putValues, type XAppConfiguration } from '~/api/queries/values'
 import { xappQuery } from '~/api/queries/xapps'
+import { useRenderLimit } from '~/api/useFetchLimit'
 import { usePermissions } from '~/api/usePermissions'
 import { valuesDraftKey } from '~/lib/drafts'
 import { goneXApps, rightUntilGone } from '~/lib/goneXApps'
@@ -17,15 +18,17 @@ import type { ChartFacts } from '~/lib/values/checkValues'
 import { Button } from '~/ui/Button'
 import { classes } from '~/ui/classes'
 import { CopyAs } from '~/ui/CopyAs'
+import { DiscardButton, UndoDiscard } from '~/ui/DiscardButton'
 import { FormErrors } from '~/ui/FormErrors'
 import { LeaveGuard } from '~/ui/LeaveGuard'
+import { useDiscard } from '~/ui/useDiscard'
 import { useDraft } from '~/ui/useDraft'
 
 import { ConflictBar } from './ConflictBar'
 import { valuesCurl, valuesKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { PreviewPanel } from './PreviewPanel'
-import { useElapsed } from '~/ui/useElapsed'
+import { Waiting } from '~/ui/Waiting'
 import { useMainKey } from './useMainKey'
 import { ValuesEditor, type ValuesEditorHandle } from './ValuesEditor'
 
@@ -57,6 +60,7 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
   const editor = useRef<ValuesEditorHandle>(null)
   const [isDone, setDone] = useState(false)
   const record = useQuery(xappQuery(namespace, name)).data
+  const renderSeconds = useRenderLimit()
   const { limits } = useQuery(aboutQuery).data ?? {}
   const { right } = usePermissions(namespace, name)
   const goneAt = useStore(goneXApps).get(`${namespace}/${name}`)
@@ -66,7 +70,8 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
     (): ValuesDraft => ({ text: theirs, base: theirs, generation, revision: record?.release.revision ?? null }),
     [theirs, generation, record?.release.revision],
   )
-  const draft = useDraft<ValuesDraft>(valuesDraftKey(namespace, name), initial)
+  const draftKey = valuesDraftKey(namespace, name)
+  const draft = useDraft<ValuesDraft>(draftKey, initial)
   const { text, base, revision } = draft.value
   const isChanged = text !== base
   // Another change of the spec, such as an owner, is no conflict: the values are what was edited.
@@ -102,11 +107,17 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
   const isFresh = previewed !== null && previewed.text === text && previewed.generation === edited.generation
   const isBusy = preview.isPending || upgrade.isPending
   const change = (next: string): void => draft.set((current) => ({ ...current, text: next }))
-  const discard = (): void => {
-    draft.discard()
-    setPreviewed(null)
-    setRefusal(null)
-  }
+  const { discard, undo } = useDiscard({
+    draftKey,
+    isChanged,
+    state: draft.value,
+    discard: () => {
+      draft.discard()
+      setPreviewed(null)
+      setRefusal(null)
+    },
+    restore: draft.set,
+  })
   const canWrite = allOf(
     rightUntilGone(goneAt),
     right('configure'),
@@ -164,6 +175,10 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
       />
       {previewed !== null && <PreviewPanel preview={previewed.result} isStale={!isFresh} />}
       <div className={classes(styles.bar, styles.barInCard)}>
+        <CopyAs curl={valuesCurl(edited)} kubectl={valuesKubectl(edited, text)} />
+        <DiscardButton isChanged={isChanged} isBusy={isBusy} onDiscard={discard}>
+          Discard
+        </DiscardButton>
         <Button
           variant={isFresh ? 'default' : 'primary'}
           right={canWrite}
@@ -181,13 +196,8 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
         >
           Upgrade
         </Button>
-        <CopyAs curl={valuesCurl(edited)} kubectl={valuesKubectl(edited, text)} />
-        {isChanged && !isBusy && (
-          <Button variant="quiet" onPress={discard}>
-            Discard
-          </Button>
-        )}
-        <Progress isBusy={isBusy} />
+        <UndoDiscard undo={undo} />
+        <Waiting what="The gateway renders the chart" isRunning={isBusy} atMost={renderSeconds} />
       </div>
     </div>
   )
@@ -201,13 +211,5 @@ function useFacts(config: XAppConfiguration): ChartFacts {
       dependencies: [],
     }),
     [config],
-  )
-}
-
-function Progress({ isBusy }: { isBusy: boolean }) {
-  const seconds = useElapsed(isBusy)
-  if (seconds < 2) return null
-  return (
-    <span className={styles.muted} role="status">{`The gateway renders the chart: ${seconds} s of at most 60 s`}</span>
   )
 }

@@ -4,6 +4,8 @@ import { expect, it } from 'vitest'
 import { parseYaml } from '~/lib/values/yamlDocument'
 
 import { deploymentCurl, deploymentKubectl, upgradeKubectl, valuesCurl, valuesKubectl } from './copyCommands'
+import { NO_CREDENTIALS } from './deployDraft'
+import { repositoryPartToCopy } from './newRepository'
 
 const FORM = { xAppName: "it's", method: 'Remote Chart Repository', namespace: 'ric', url: 'https://x' }
 const TARGET = { namespace: 'ric', name: 'acme-ran-hello', generation: 3 }
@@ -72,4 +74,15 @@ it('copies a provenance file with its chart', () => {
     null,
   )
   expect(command).toContain('-F provenance=@a.tgz.prov')
+})
+
+it('copies a new repository with the deployment that saves it, without its secrets', () => {
+  const repository = repositoryPartToCopy({ ...NO_CREDENTIALS, kind: 'basic', username: 'jane', password: 'geheim' })
+  const deployment = { form: FORM, fileName: null, valuesText: null, repository }
+  const command = deploymentCurl(deployment, null)
+  expect(command).toContain(`--form-string 'repository={"username":"<username>","password":"<password>"}'`)
+  expect(command).not.toContain('geheim')
+  expect(deploymentKubectl(deployment, 'n')).toHaveProperty('none')
+  expect(repositoryPartToCopy({ ...NO_CREDENTIALS, kind: 'token', token: 'geheim' })).toEqual({ token: '<token>' })
+  expect(repositoryPartToCopy(NO_CREDENTIALS)).toBeUndefined()
 })

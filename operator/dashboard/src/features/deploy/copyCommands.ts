@@ -1,3 +1,4 @@
+import type { DeploymentParts } from '~/api/queries/deployments'
 import { curlCommand, kubectlApply, kubectlPatch, type CurlPart } from '~/lib/commands'
 import { withPlaceholders } from '~/lib/deploy/secretPlaceholders'
 import { apiPath } from '~/lib/query'
@@ -7,6 +8,7 @@ import { stringifyYaml } from '~/lib/values/yamlText'
 import type { Command } from '~/ui/CopyAs'
 
 const NO_FILES: Command = { none: 'The chart is a file: kubectl cannot send it. Use curl.' }
+const NO_CREDENTIALS: Command = { none: 'The gateway creates the Secret of the credentials too: use curl.' }
 const CORRECT_YAML: Command = { none: 'Correct the YAML first.' }
 
 interface Deployment {
@@ -15,14 +17,17 @@ interface Deployment {
   provenanceName?: string | undefined
   /** Null: the values stay as they are. */
   valuesText: string | null
+  /** A new repository that is saved with the xApp, secrets as placeholders. */
+  repository?: DeploymentParts['repository']
 }
 
 /** curl for a deployment (`name` null) or an upgrade. The values come from a file, so that no secret is in a command. */
 export function deploymentCurl(
-  { form, fileName, provenanceName, valuesText }: Deployment,
+  { form, fileName, provenanceName, valuesText, repository }: Deployment,
   target: { namespace: string; name: string; generation: number } | null,
 ): string {
   const parts: CurlPart[] = [{ name: 'xAppForm', value: JSON.stringify(form) }]
+  if (repository !== undefined) parts.push({ name: 'repository', value: JSON.stringify(repository) })
   if (valuesText !== null && valuesText.trim() !== '') parts.push({ name: 'values', file: 'values.yaml' })
   if (provenanceName !== undefined) parts.push({ name: 'provenance', file: provenanceName })
   if (fileName !== null) parts.push({ name: 'file', file: fileName })
@@ -33,8 +38,12 @@ export function deploymentCurl(
 }
 
 /** `kubectl apply` of the XApp, secrets in its values as placeholders; or why there is none. */
-export function deploymentKubectl({ form, fileName, valuesText }: Deployment, name: string | null): Command {
+export function deploymentKubectl(
+  { form, fileName, valuesText, repository }: Deployment,
+  name: string | null,
+): Command {
   if (fileName !== null) return NO_FILES
+  if (repository !== undefined) return NO_CREDENTIALS
   if (name === null) return { none: 'Fill in organization, team, xApp name and namespace first.' }
   const values = parseYaml(valuesText ?? '').values
   const spec: ValueObject = { ...(form as ValueObject) }

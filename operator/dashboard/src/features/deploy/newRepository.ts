@@ -1,20 +1,49 @@
+import type { DeploymentParts } from '~/api/queries/deployments'
 import { apiField, type DeployFields } from '~/lib/deploy/form'
 import { Problem } from '~/lib/problem'
+import { plainHttpProblem, settingsToCopy } from '~/lib/repositories/form'
 
 import type { Credentials } from './deployDraft'
 
 /** The choice of a repository that is not saved yet. */
 export const NEW_REPOSITORY = 'new'
 
+/** The name of a field of the credentials, as the gateway has it in its refusals of a deployment. */
+export function credentialField(name: 'username' | 'password' | 'token'): string {
+  return `repository.${name}`
+}
+
+/** What is wrong with the URL of the typed repository, for its credentials; null if they may be sent to it. */
+export function newRepositoryProblem({ url }: DeployFields, { kind, allowPlainHTTP }: Credentials): string | null {
+  return kind === 'none' ? null : plainHttpProblem({ url, allowPlainHTTP })
+}
+
+/** What a deployment sends of the typed repository besides its name and URL; nothing without credentials. */
+export function repositoryPart({
+  kind,
+  username,
+  password,
+  token,
+  allowPlainHTTP,
+}: Credentials): DeploymentParts['repository'] {
+  if (kind === 'none') return undefined
+  const credentials = kind === 'basic' ? { username, password } : { token }
+  return { ...credentials, ...(allowPlainHTTP ? { allowPlainHTTP } : {}) }
+}
+
+/** The same for a command to copy: what is secret is a placeholder. */
+export function repositoryPartToCopy(credentials: Credentials): DeploymentParts['repository'] {
+  const part = repositoryPart(credentials)
+  return part && settingsToCopy(part)
+}
+
 /** The body that saves the typed repository. */
-export function newRepository(fields: DeployFields, { kind, username, password, token, allowPlainHTTP }: Credentials) {
+export function newRepository(fields: DeployFields, credentials: Credentials) {
   return {
     name: fields.repoName.trim(),
     namespace: fields.namespace.trim(),
     url: fields.url.trim(),
-    ...(kind === 'basic' ? { username, password } : {}),
-    ...(kind === 'token' ? { token } : {}),
-    ...(kind !== 'none' && allowPlainHTTP ? { allowPlainHTTP } : {}),
+    ...repositoryPart(credentials),
   }
 }
 
@@ -22,6 +51,9 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   name: apiField('repoName'),
   namespace: apiField('namespace'),
   url: apiField('url'),
+  username: credentialField('username'),
+  password: credentialField('password'),
+  token: credentialField('token'),
 }
 
 /** The refusal of a repository, with the names that its fields have in the form of a deployment. */

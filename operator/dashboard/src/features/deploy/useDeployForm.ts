@@ -12,6 +12,7 @@ import {
   NO_FIELDS,
   numericVersion,
   ownerOf,
+  versionNote,
   withoutContradictions,
   type DeployFields,
   type FieldName,
@@ -21,6 +22,7 @@ import {
 import { drafts } from '~/lib/drafts'
 import type { DeploySearch } from '~/lib/routeSearch'
 import { usePreference } from '~/ui/usePreference'
+import { useDiscard, type Discarding } from '~/ui/useDiscard'
 import { useDraft, type Draft } from '~/ui/useDraft'
 
 import { draftOfDeleted, NO_DRAFT, type DeployDraft } from './deployDraft'
@@ -31,12 +33,16 @@ const route = getRouteApi('/deploy')
 
 export interface DeployForm {
   draft: Draft<DeployDraft>
+  /** Clears the form. */
+  clearing: Discarding
   method: Method
   fields: DeployFields
   /** The chart, once the gateway has read it. */
   chart: ChartDescription | null
   /** The gateway reads the chart now, which fills in fields. */
   isReadingChart: boolean
+  /** Where the version comes from, unless that is plain. */
+  versionNote: string | undefined
   problems: FieldProblems
   /** Shows what is wrong with all fields, and returns it. */
   check: () => FieldProblems
@@ -59,7 +65,15 @@ export function useDeployForm(): DeployForm {
     (): DeployDraft => deleted ?? { ...NO_DRAFT, repository: search.repository },
     [deleted, search.repository],
   )
-  const draft = useDraft<DeployDraft>(search.draft === '' ? 'deploy' : `deploy-again:${search.draft}`, initial)
+  const draftKey = search.draft === '' ? 'deploy' : `deploy-again:${search.draft}`
+  const draft = useDraft<DeployDraft>(draftKey, initial)
+  const clearing = useDiscard({
+    draftKey,
+    isChanged: draft.isDirty,
+    state: draft.value,
+    discard: draft.discard,
+    restore: draft.set,
+  })
   const { method } = search
   const [checked, setChecked] = useState<ReadonlySet<FieldName>>(new Set())
   useAddressFirst(search, draft)
@@ -95,9 +109,11 @@ export function useDeployForm(): DeployForm {
   }
   return {
     draft,
+    clearing,
     method,
     fields,
     chart,
+    versionNote: versionNote(fields.version, chart?.version ?? fields.chartVersion),
     isReadingChart: method === 'upload' ? isReadingFile : remote.isLoading,
     problems,
     check: () => {

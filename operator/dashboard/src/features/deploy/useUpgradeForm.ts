@@ -13,12 +13,14 @@ import {
   methodOfForm,
   NO_FIELDS,
   numericVersion,
+  versionNote,
   withoutContradictions,
   type DeployFields,
   type FieldName,
   type FieldProblems,
   type Method,
 } from '~/lib/deploy/form'
+import { useDiscard, type Discarding } from '~/ui/useDiscard'
 import { useDraft, type Draft } from '~/ui/useDraft'
 
 import type { Upload } from './deployDraft'
@@ -43,13 +45,15 @@ export interface UpgradeForm {
   fields: DeployFields
   /** The chart that the upgrade would bring, or that is there now. */
   chart: ChartDescription | null
+  /** Where the version comes from, unless that is plain. */
+  versionNote: string | undefined
   problems: FieldProblems
   check: () => FieldProblems
   setField: (name: FieldName, value: string | boolean) => void
   blurField: (name: FieldName) => void
   setVersion: (version: string) => void
   /** Forgets what was typed, and what the address asks for. */
-  discard: () => void
+  discarding: Discarding
   valuesText: string
   isChanged: boolean
 }
@@ -101,27 +105,25 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search,
     }),
     [theirs, stored, specification.generation],
   )
-  const draft = useDraft<UpgradeDraft>(`upgrade:${namespace}/${name}`, initial)
+  const draftKey = `upgrade:${namespace}/${name}`
+  const draft = useDraft<UpgradeDraft>(draftKey, initial)
   const { typed, upload } = draft.value
   const [checked, setChecked] = useState<ReadonlySet<FieldName>>(new Set())
   useAddressFirst(search, draft)
 
   const asked: Partial<DeployFields> = {
     ...(search.chart === '' ? {} : { chartName: search.chart }),
-    ...(search.version === '' ? {} : { chartVersion: search.version, ...versionOf(search.version) }),
+    ...(search.version === '' ? {} : { chartVersion: search.version }),
   }
-  const wanted = { ...stored, ...asked, ...typed }
+  const wantedChart = { ...stored, ...asked, ...typed }.chartVersion.trim()
+  // With another chart comes its version. One that somebody typed stays.
+  const ofChart = upload?.chart?.version ?? (wantedChart === stored.chartVersion ? '' : wantedChart)
+  const wanted = { ...stored, ...asked, ...versionOf(ofChart), ...typed }
   const repository = method === 'repository' ? { namespace, name: wanted.repoName } : null
   const remote = useChosenChart(repository, wanted.chartName, chosenVersion(wanted))
   const current = useQuery(xappChartQuery(namespace, name))
   const coming = method === 'upload' ? (upload?.chart ?? null) : (remote.data ?? null)
-  const fields: DeployFields = {
-    ...NO_FIELDS,
-    ...stored,
-    ...asked,
-    ...(upload?.chart ? versionOf(upload.chart.version) : {}),
-    ...typed,
-  }
+  const fields: DeployFields = { ...NO_FIELDS, ...wanted }
   const problems = new Map(
     [...checked].flatMap((field): [string, string][] => {
       const problem = fieldProblem(fields, field, method)
@@ -130,11 +132,27 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search,
   )
   const setTyped = (part: Partial<DeployFields>): void =>
     draft.set((before) => ({ ...before, typed: { ...before.typed, ...part } }))
+  const isChanged =
+    upload !== null || draft.value.valuesText !== null || JSON.stringify(fields) !== JSON.stringify(stored)
+  const discarding = useDiscard({
+    draftKey,
+    isChanged,
+    state: { draft: draft.value, search },
+    discard: () => {
+      draft.discard()
+      if (search.chart !== '' || search.version !== '') setSearch({ chart: '', version: '' })
+    },
+    restore: (before) => {
+      draft.set(before.draft)
+      setSearch(before.search)
+    },
+  })
   return {
     draft,
     method,
     stored,
     fields,
+    versionNote: versionNote(fields.version, ofChart),
     chart: coming ?? current.data ?? null,
     problems,
     check: () => {
@@ -147,15 +165,12 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search,
     },
     blurField: (field) => setChecked((before) => new Set(before).add(field)),
     setVersion: (chartVersion) => {
-      setTyped({ chartVersion, ...versionOf(chartVersion) })
+      setTyped({ chartVersion })
       setSearch({ ...search, version: chartVersion })
     },
-    discard: () => {
-      draft.discard()
-      if (search.chart !== '' || search.version !== '') setSearch({ chart: '', version: '' })
-    },
+    discarding,
     valuesText: draft.value.valuesText ?? theirs,
-    isChanged: upload !== null || draft.value.valuesText !== null || JSON.stringify(fields) !== JSON.stringify(stored),
+    isChanged,
   }
 }
 

@@ -4,6 +4,7 @@ import type { ReactElement } from 'react'
 
 import { chartVersionQuery, type ChartDescription } from '~/api/queries/charts'
 import { versionsQuery, type ChartVersion } from '~/api/queries/repositories'
+import { useFetchLimit } from '~/api/useFetchLimit'
 import { usePermissions } from '~/api/usePermissions'
 import { TextView } from '~/editor/lazy'
 import { curlCommand } from '~/lib/commands'
@@ -16,7 +17,7 @@ import { EmptyState } from '~/ui/EmptyState'
 import { ButtonLink, Link } from '~/ui/Link'
 import { Notice } from '~/ui/Notice'
 import { Page } from '~/ui/Page'
-import { FirstPageButton, Pagination } from '~/ui/Pagination'
+import { Pagination, useLeftPage } from '~/ui/Pagination'
 import { Panel, QueryContent } from '~/ui/Panel'
 import { Skeleton } from '~/ui/Skeleton'
 import { Tabs } from '~/ui/TabLinks'
@@ -35,7 +36,12 @@ export function ChartPage(): ReactElement {
   const { namespace, name, chart } = route.useParams()
   const { version, view, page } = route.useSearch()
   const navigate = route.useNavigate()
-  const versions = useQuery({ ...versionsQuery(namespace, name, chart, { page, per_page: ROWS }), retry: false })
+  const { query: versions, note } = useLeftPage(
+    useQuery({ ...versionsQuery(namespace, name, chart, { page, per_page: ROWS }), retry: false }),
+    page,
+    (wanted) => void navigate({ search: (old) => ({ ...old, page: wanted }), replace: true }),
+  )
+  const fetchSeconds = useFetchLimit()
   const shown = version === '' ? newest(versions.data?.content ?? []) : version
   const description = useQuery({ ...chartVersionQuery(namespace, name, chart, shown), enabled: shown !== '' })
   const path = apiPath('api', 'repositories', namespace, name, 'charts', chart, 'versions')
@@ -48,11 +54,11 @@ export function ChartPage(): ReactElement {
           <Link to="/repositories">Repositories</Link>
           {' / '}
           <Link to="/repositories" search={{ namespace: [namespace] }}>
-            {namespace}
+            <MiddleText>{namespace}</MiddleText>
           </Link>
           {' / '}
           <Link to="/repositories/$namespace/$name" params={{ namespace, name }}>
-            {name}
+            <MiddleText>{name}</MiddleText>
           </Link>
         </>
       }
@@ -71,12 +77,23 @@ export function ChartPage(): ReactElement {
       }
     >
       {shown !== '' && (
-        <Panel title={`Version ${shown}`} query={description} skeletonLines={4}>
+        <Panel
+          title={`Version ${shown}`}
+          query={description}
+          skeletonLines={4}
+          waitsFor="The gateway reads the chart"
+          waitsAtMost={fetchSeconds}
+        >
           {(found) => <Facts chart={found} />}
         </Panel>
       )}
       {shown === '' && (versions.error !== null || versions.data === undefined) ? (
-        <QueryContent query={versions} skeletonLines={6}>
+        <QueryContent
+          query={versions}
+          skeletonLines={6}
+          waitsFor="The gateway reads the index of the repository"
+          waitsAtMost={fetchSeconds}
+        >
           {() => null}
         </QueryContent>
       ) : (
@@ -92,21 +109,13 @@ export function ChartPage(): ReactElement {
               id: 'versions',
               label: `Versions${versions.data === undefined ? '' : ` ${versions.data.total_count}`}`,
               content: (
-                <QueryContent
-                  query={versions}
-                  skeletonLines={6}
-                  errorActions={(error) => (
-                    <FirstPageButton
-                      error={error}
-                      onPage={() => void navigate({ search: (old) => ({ ...old, page: 1 }) })}
-                    />
-                  )}
-                >
+                <QueryContent query={versions} skeletonLines={6}>
                   {(found) =>
                     found.total_count === 0 ? (
                       <EmptyState title="No versions">The repository lists no version of this chart.</EmptyState>
                     ) : (
                       <>
+                        {note}
                         <DataTable
                           caption={`Versions of ${chart}`}
                           columns={VERSION_COLUMNS}
@@ -182,7 +191,7 @@ const VERSION_COLUMNS: readonly Column<ChartVersion>[] = [
 function Digest({ digest }: { digest: string | null }): ReactElement {
   if (digest === null) return <span>-</span>
   return (
-    <span className={styles.row}>
+    <span className={styles.oneLine}>
       <code title={digest}>{`${digest.slice(0, DIGEST_SHOWN)}…`}</code>
       <CopyButton text={digest} label="Copy the digest" />
     </span>

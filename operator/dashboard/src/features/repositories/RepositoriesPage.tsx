@@ -17,8 +17,9 @@ import { DataTable, type Column } from '~/ui/DataTable'
 import { EmptyState } from '~/ui/EmptyState'
 import { FilterBar } from '~/ui/FilterBar'
 import { ButtonLink, Link } from '~/ui/Link'
+import { NoneVisible } from '~/ui/NoneVisible'
 import { Page } from '~/ui/Page'
-import { FirstPageButton, Pagination } from '~/ui/Pagination'
+import { Pagination, useLeftPage } from '~/ui/Pagination'
 import { QueryContent } from '~/ui/Panel'
 import { SearchField } from '~/ui/SearchField'
 import { MiddleText } from '~/ui/Text'
@@ -37,6 +38,7 @@ const [SOON, LATER] = [2000, 15_000]
 const COLUMNS: readonly Column<Repository>[] = [
   {
     id: 'name',
+    width: ['11%', '15%'],
     header: 'Name',
     cell: ({ name, namespace }) => (
       <Link to="/repositories/$namespace/$name" params={{ namespace, name }}>
@@ -46,6 +48,7 @@ const COLUMNS: readonly Column<Repository>[] = [
   },
   {
     id: 'namespace',
+    width: ['13%', '16%'],
     header: 'Namespace',
     cell: ({ namespace }) => <MiddleText className={styles.namespace}>{namespace}</MiddleText>,
   },
@@ -59,13 +62,32 @@ const COLUMNS: readonly Column<Repository>[] = [
       </span>
     ),
   },
-  { id: 'type', header: 'Type', fold: 'medium', cell: ({ type }) => type },
-  { id: 'charts', header: 'Charts', align: 'end', cell: ({ charts }) => (charts === null ? '-' : String(charts)) },
-  { id: 'fetched', header: 'Fetched', fold: 'medium', cell: ({ lastFetched }) => <Time at={lastFetched} /> },
+  { id: 'type', width: ['4.25rem', '0'], header: 'Type', fold: 'medium', cell: ({ type }) => type },
+  {
+    id: 'charts',
+    width: ['5rem', '3.75rem'],
+    header: 'Charts',
+    align: 'end',
+    cell: ({ charts }) => (charts === null ? '-' : String(charts)),
+  },
+  {
+    id: 'fetched',
+    width: ['5.5rem', '0'],
+    header: 'Fetched',
+    fold: 'medium',
+    cell: ({ lastFetched }) => <Time at={lastFetched} />,
+  },
   { id: 'state', header: 'State', cell: (repository) => <RepositoryState repository={repository} /> },
-  { id: 'usedBy', header: 'Used by', fold: 'medium', cell: (repository) => <UsedBy repository={repository} /> },
+  {
+    id: 'usedBy',
+    width: ['7rem', '0'],
+    header: 'Used by',
+    fold: 'medium',
+    cell: (repository) => <UsedBy repository={repository} />,
+  },
   {
     id: 'actions',
+    width: ['17.5rem', '10.5rem'],
     header: 'Actions',
     hidesLabel: true,
     cell: (repository) => <RepositoryActions repository={repository} isRow />,
@@ -78,12 +100,13 @@ export function RepositoriesPage(): ReactElement {
   const navigate = route.useNavigate()
   const { page } = search
   const asked = { search: search.search, namespace: search.namespace, sort: 'name', page, per_page: ROWS }
-  const query = useQuery({
+  const answer = useQuery({
     ...repositoriesQuery(asked),
     refetchInterval: ({ state }) => (state.data?.content.some((each) => stateOf(each) === 'Pending') ? SOON : LATER),
   })
   const change = (part: Partial<RepositoriesSearch>): void =>
     void navigate({ search: (old) => ({ ...old, page: 1, ...part }), replace: true })
+  const { query, note } = useLeftPage(answer, page, (wanted) => change({ page: wanted }))
   const clear = (): void => change({ search: '', namespace: [] })
   const addRight = useAddRight(search.namespace)
   return (
@@ -101,17 +124,14 @@ export function RepositoriesPage(): ReactElement {
       }
     >
       <Filters search={search} onChange={change} onClear={clear} />
-      <QueryContent
-        query={query}
-        skeletonLines={6}
-        errorActions={(error) => <FirstPageButton error={error} onPage={() => change({})} />}
-      >
+      {note}
+      <QueryContent query={query} skeletonLines={6}>
         {(found) =>
           found.total_count === 0 ? (
             <NoRepositories
               isFiltered={search.search !== '' || search.namespace.length > 0}
               onClear={clear}
-              right={addRight}
+              addRight={addRight}
             />
           ) : (
             <>
@@ -215,22 +235,33 @@ function Filters({ search, onChange, onClear }: FiltersProps): ReactElement {
 function NoRepositories({
   isFiltered,
   onClear,
-  right,
+  addRight,
 }: {
   isFiltered: boolean
   onClear: () => void
-  right: Right
-}): ReactElement {
+  addRight: Right
+}): ReactElement | null {
+  const { right, isLoading } = usePermissions()
   if (isFiltered)
     return (
       <EmptyState title="No repository found" actions={<Button onPress={onClear}>Clear filters</Button>}>
         No repository matches all filters.
       </EmptyState>
     )
+  if (isLoading) return null
+  const add = <AddLink right={addRight} namespace="" />
   return (
-    <EmptyState title="No repositories yet" actions={<AddLink right={right} namespace="" />}>
-      A repository is an address with charts to deploy. You see those of namespaces in which you may list
-      chartrepositories.
-    </EmptyState>
+    <NoneVisible
+      title="No repositories that you may see"
+      right={right('listRepositories')}
+      actions={add}
+      noneYet={
+        <EmptyState title="No repositories yet" actions={add}>
+          A repository is an address with charts to deploy. A chart file can be deployed without one.
+        </EmptyState>
+      }
+    >
+      A repository is an address with charts to deploy. You see those of namespaces in which you may list them.
+    </NoneVisible>
   )
 }

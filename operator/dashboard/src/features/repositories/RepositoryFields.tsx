@@ -2,7 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, type ReactElement } from 'react'
 
 import { namespacesQuery } from '~/api/queries/namespaces'
-import { REPOSITORY_LABELS, type RepositoryFields as Fields } from '~/lib/repositories/form'
+import {
+  isPlainHttp,
+  PLAIN_HTTP_LABEL,
+  REPOSITORY_LABELS,
+  type RepositoryFields as Fields,
+} from '~/lib/repositories/form'
 import { Checkbox, RadioGroup } from '~/ui/Choices'
 import { ComboBox } from '~/ui/ComboBox'
 import { fieldId } from '~/ui/FieldFrame'
@@ -33,7 +38,11 @@ export function RepositoryFields(props: RepositoryFieldsProps): ReactElement {
         <div className={styles.fields}>
           {saved === undefined && (
             <>
-              <TextField {...textProps(props, 'name')} isRequired description="repoName of a deployment" />
+              <TextField
+                {...textProps(props, 'name')}
+                isRequired
+                description="Deployments refer to it by this name (repoName)"
+              />
               <NamespaceField {...props} />
             </>
           )}
@@ -109,7 +118,7 @@ function NamespaceField(props: RepositoryFieldsProps): ReactElement {
 function Credentials(props: RepositoryFieldsProps): ReactElement {
   const { fields, onChange, saved, problems } = props
   const isHidden = fields.credentials === 'none' || fields.credentials === 'keep'
-  const isPlain = fields.url.trim().startsWith('http://')
+  const isPlain = isPlainHttp(fields.url)
   return (
     <Card title="Credentials">
       <div className={styles.stack}>
@@ -142,7 +151,7 @@ function Credentials(props: RepositoryFieldsProps): ReactElement {
         {(isPlain || fields.allowPlainHTTP) && fields.credentials !== 'none' && (
           <div id={fieldId('allowPlainHTTP')}>
             <Checkbox
-              label="Send them over http, where others can read them"
+              label={PLAIN_HTTP_LABEL}
               isSelected={fields.allowPlainHTTP}
               onChange={(allowPlainHTTP) => onChange({ allowPlainHTTP })}
             />
@@ -169,9 +178,17 @@ function Certificates(props: RepositoryFieldsProps): ReactElement {
           name={fields.certificates === 'given' ? 'insecureSkipTLSVerify' : 'caBundle'}
           items={[
             ...(saved?.hasCaBundle === true ? [{ id: 'keep', label: 'Keep the saved ones' }] : []),
-            { id: 'usual', label: 'The usual ones' },
-            { id: 'given', label: 'Others too', description: 'For a repository with a certificate of your own' },
-            { id: 'any', label: 'Any', description: 'Not safe: anybody in the network can pose as the repository' },
+            { id: 'usual', label: 'Public certificate authorities' },
+            {
+              id: 'given',
+              label: 'Also your own certificate authority',
+              description: 'For a repository inside your network',
+            },
+            {
+              id: 'any',
+              label: 'Any certificate',
+              description: 'Not safe: anybody in the network can pose as the repository',
+            },
           ]}
           value={fields.certificates}
           onChange={(kind) => onChange({ certificates: kind as Fields['certificates'] })}

@@ -4,6 +4,7 @@ import { REPOSITORY_LABELS } from '~/lib/repositories/form'
 import { allOf, refused, type Right } from '~/lib/rights'
 import { Button } from '~/ui/Button'
 import { CopyAs, type CopyAsProps } from '~/ui/CopyAs'
+import { DiscardButton, UndoDiscard } from '~/ui/DiscardButton'
 import { fieldId } from '~/ui/FieldFrame'
 import { FormErrors } from '~/ui/FormErrors'
 import { LeaveGuard } from '~/ui/LeaveGuard'
@@ -82,7 +83,13 @@ export function RepositoryFormView(props: RepositoryFormViewProps): ReactElement
       </div>
       <div className={styles.bar}>
         <CopyAs {...props.copyAs} />
-        {form.isDirty && <Button onPress={form.discard}>Discard</Button>}
+        <DiscardButton
+          isChanged={form.isDirty}
+          isBusy={form.isTesting || form.isSaving}
+          onDiscard={form.discarding.discard}
+        >
+          Discard
+        </DiscardButton>
         <Button right={allOf(form.isSaving ? BUSY : null, right)} isPending={form.isTesting} onPress={form.runTest}>
           Test
         </Button>
@@ -94,6 +101,7 @@ export function RepositoryFormView(props: RepositoryFormViewProps): ReactElement
         >
           Save
         </Button>
+        <UndoDiscard undo={form.discarding.undo} />
       </div>
     </form>
   )

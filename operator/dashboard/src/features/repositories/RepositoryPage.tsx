@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState, type ReactElement } from 'react'
 
 import { chartsQuery, repositoryQuery, type ChartOfRepository, type Repository } from '~/api/queries/repositories'
+import { useFetchLimit } from '~/api/useFetchLimit'
 import { isPathSegment } from '~/lib/query'
 import { Button } from '~/ui/Button'
 import { CopyButton } from '~/ui/CopyButton'
@@ -11,7 +12,7 @@ import { EmptyState } from '~/ui/EmptyState'
 import { Link } from '~/ui/Link'
 import { Notice } from '~/ui/Notice'
 import { Page } from '~/ui/Page'
-import { FirstPageButton, Pagination } from '~/ui/Pagination'
+import { Pagination, useLeftPage } from '~/ui/Pagination'
 import { Card, QueryContent } from '~/ui/Panel'
 import { SearchField } from '~/ui/SearchField'
 import { Tabs } from '~/ui/TabLinks'
@@ -46,7 +47,7 @@ export function RepositoryPage(): ReactElement {
           <Link to="/repositories">Repositories</Link>
           {' / '}
           <Link to="/repositories" search={{ namespace: [namespace] }}>
-            {namespace}
+            <MiddleText>{namespace}</MiddleText>
           </Link>
         </>
       }
@@ -174,10 +175,16 @@ function ChartByName({ repository: { namespace, name } }: { repository: Reposito
 
 function ChartList({ repository: { namespace, name } }: { repository: Repository }): ReactElement {
   const { search, page } = route.useSearch()
+  const fetchSeconds = useFetchLimit()
   const navigate = route.useNavigate()
-  const query = useQuery({ ...chartsQuery(namespace, name, { search, page, per_page: ROWS }), retry: false })
+  const answer = useQuery({ ...chartsQuery(namespace, name, { search, page, per_page: ROWS }), retry: false })
   const setSearch = (text: string): void =>
     void navigate({ search: (old) => ({ ...old, search: text, page: 1 }), replace: true })
+  const { query, note } = useLeftPage(
+    answer,
+    page,
+    (wanted) => void navigate({ search: (old) => ({ ...old, page: wanted }), replace: true }),
+  )
   const columns: readonly Column<ChartOfRepository>[] = [
     {
       id: 'name',
@@ -204,10 +211,12 @@ function ChartList({ repository: { namespace, name } }: { repository: Repository
   return (
     <div className={styles.stack}>
       <SearchField label="Search charts" value={search} onChange={setSearch} />
+      {note}
       <QueryContent
         query={query}
         skeletonLines={6}
-        errorActions={(error) => <FirstPageButton error={error} onPage={() => setSearch(search)} />}
+        waitsFor="The gateway reads the index of the repository"
+        waitsAtMost={fetchSeconds}
       >
         {(found) =>
           found.total_count === 0 ? (

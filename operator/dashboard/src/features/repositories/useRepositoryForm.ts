@@ -5,6 +5,7 @@ import type { RepositoryCheck, Repository } from '~/api/queries/repositories'
 import { localProblem } from '~/lib/localProblem'
 import { fieldErrors, type Problem } from '~/lib/problem'
 import { repositoryProblems, type RepositoryFields } from '~/lib/repositories/form'
+import { useDiscard } from '~/ui/useDiscard'
 import { useDraft } from '~/ui/useDraft'
 
 interface RepositoryRequests {
@@ -26,6 +27,7 @@ export function useRepositoryForm({ draftKey, initial, check, save, onSaved }: R
     mutationFn: save,
     onSuccess: (record) => {
       draft.discard()
+      discarding.forget()
       onSaved(record)
     },
   })
@@ -39,6 +41,18 @@ export function useRepositoryForm({ draftKey, initial, check, save, onSaved }: R
     setLocal(found.size > 0 ? localProblem(found) : null)
     if (found.size === 0) run(fields)
   }
+  const discarding = useDiscard({
+    draftKey,
+    isChanged: draft.isDirty,
+    state: fields,
+    discard: () => {
+      test.reset()
+      saving.reset()
+      setLocal(null)
+      draft.discard()
+    },
+    restore: draft.set,
+  })
   return {
     fields,
     problems,
@@ -57,12 +71,7 @@ export function useRepositoryForm({ draftKey, initial, check, save, onSaved }: R
     blur: (name: string): void => setLeft((current) => new Set(current).add(name)),
     runTest: checked(test.mutate),
     runSave: checked(saving.mutate),
-    discard: (): void => {
-      test.reset()
-      saving.reset()
-      setLocal(null)
-      draft.discard()
-    },
+    discarding,
   }
 }
 

@@ -16,11 +16,10 @@ export function ServicePorts({ service }: { service: Service }): ReactElement {
         const address = clusterAddress(service, port)
         return (
           <li key={`${port.protocol ?? ''}${port.port}`} className={styles.port}>
-            {port.name !== null && <Text>{port.name}</Text>}
             <span>
-              {port.port}/{port.protocol ?? 'TCP'}
+              {port.name !== null && <Text>{port.name}</Text>} <span>{`${port.port}/${port.protocol ?? 'TCP'}`}</span>{' '}
+              <span className={styles.muted}>{portTarget(port)}</span>
             </span>
-            <span className={styles.muted}>{portTarget(port)}</span>
             {address !== null && <CopyButton text={address} label={`Copy ${address}`} />}
           </li>
         )

@@ -3,15 +3,17 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 
 import { servicesQuery, type Service } from '~/api/queries/services'
+import { usePermissions } from '~/api/usePermissions'
 import { fieldErrors } from '~/lib/problem'
 import type { ServicesSearch } from '~/lib/routeSearch'
 import { Button } from '~/ui/Button'
-import { CopyButton } from '~/ui/CopyButton'
 import { DataTable, type Column } from '~/ui/DataTable'
 import { EmptyState } from '~/ui/EmptyState'
-import { Link } from '~/ui/Link'
+import { FoldedText } from '~/ui/FoldedText'
+import { ButtonLink, Link } from '~/ui/Link'
+import { NoneVisible } from '~/ui/NoneVisible'
 import { Page } from '~/ui/Page'
-import { FirstPageButton, Pagination } from '~/ui/Pagination'
+import { Pagination, useLeftPage } from '~/ui/Pagination'
 import { QueryContent } from '~/ui/Panel'
 import { MiddleText, Text } from '~/ui/Text'
 
@@ -21,30 +23,32 @@ import styles from './ServicesPage.module.css'
 
 const route = getRouteApi('/services')
 const ROWS = 50
-const MISSING_RIGHT = 'Needs: list services'
 const NO_FILTER = { namespace: [] as readonly string[], label: '', port: '', search: '', page: 1 }
 
 const COLUMNS: readonly Column<Service>[] = [
-  { id: 'name', header: 'Name', cell: (service) => <ServiceName service={service} /> },
+  { id: 'name', width: ['20%', '25%'], header: 'Name', cell: (service) => <ServiceName service={service} /> },
   {
     id: 'namespace',
+    width: ['16%', '17%'],
     header: 'Namespace',
-    cell: ({ namespace }) => <MiddleText className={styles.namespace}>{namespace}</MiddleText>,
+    cell: ({ namespace }) => <MiddleText>{namespace}</MiddleText>,
   },
   {
     id: 'type',
+    width: ['7.75rem', '0'],
     header: 'Type',
     fold: 'medium',
-    cell: ({ type }) => <Text className={styles.whole}>{type ?? '-'}</Text>,
+    cell: ({ type }) => <Text lines={1}>{type ?? '-'}</Text>,
   },
   {
     id: 'address',
+    width: ['9rem', '0'],
     header: 'Cluster IP',
     fold: 'medium',
-    cell: ({ clusterIP }) => <Text className={styles.whole}>{clusterIP ?? '-'}</Text>,
+    cell: ({ clusterIP }) => <Text lines={1}>{clusterIP ?? '-'}</Text>,
   },
   { id: 'ports', header: 'Ports', cell: (service) => <ServicePorts service={service} /> },
-  { id: 'xapp', header: 'xApp', cell: ({ xApp }) => <XAppLink xApp={xApp} /> },
+  { id: 'xapp', width: ['15%', '18%'], header: 'xApp', cell: ({ xApp }) => <XAppLink xApp={xApp} /> },
 ]
 
 /** Every Service of the monitored namespaces: where NETCONF, the message bus or metrics are reachable. */
@@ -53,9 +57,10 @@ export function ServicesPage(): ReactElement {
   const navigate = route.useNavigate()
   const { namespace, label, port, page } = search
   const perPage = search.per_page || ROWS
-  const query = useQuery(servicesQuery({ namespace, label, port, search: search.search, page, per_page: perPage }))
+  const answer = useQuery(servicesQuery({ namespace, label, port, search: search.search, page, per_page: perPage }))
   const change = (part: Partial<ServicesSearch>): void =>
     void navigate({ search: (old) => ({ ...old, page: 1, ...part }), replace: true })
+  const { query, note } = useLeftPage(answer, page, (wanted) => change({ page: wanted }))
   return (
     <Page title="Services">
       <ServiceFilters
@@ -64,11 +69,8 @@ export function ServicesPage(): ReactElement {
         onChange={change}
         onClear={() => change(NO_FILTER)}
       />
-      <QueryContent
-        query={query}
-        skeletonLines={10}
-        errorActions={(error) => <FirstPageButton error={error} onPage={() => change({})} />}
-      >
+      {note}
+      <QueryContent query={query} skeletonLines={10}>
         {(found) =>
           found.total_count === 0 ? (
             <NoServices
@@ -105,32 +107,35 @@ function ServiceName({ service: { name, type, clusterIP } }: { service: Service 
   return (
     <span className={styles.name}>
       <MiddleText>{name}</MiddleText>
-      <span className={styles.folded}>
-        <Text>{[type, clusterIP].filter((part) => part !== null).join(', ')}</Text>
-      </span>
+      <FoldedText parts={[type, clusterIP]} />
     </span>
   )
 }
 
 function NoServices({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }): ReactElement {
-  if (!isFiltered)
-    return (
-      <EmptyState
-        title="No Services"
-        actions={
-          <CopyButton text={MISSING_RIGHT} label="Copy the missing right">
-            Copy the missing right
-          </CopyButton>
-        }
-      >
-        You see the Services of namespaces in which you may list them. If some are missing, ask your cluster admin.{' '}
-        {MISSING_RIGHT}.
-      </EmptyState>
-    )
+  if (!isFiltered) return <NoneYet />
   return (
     <EmptyState title="No Service found" actions={<Button onPress={onClear}>Clear filters</Button>}>
       No Service matches all filters.
     </EmptyState>
+  )
+}
+
+function NoneYet(): ReactElement | null {
+  const { right, isLoading } = usePermissions()
+  if (isLoading) return null
+  return (
+    <NoneVisible
+      title="No Services that you may see"
+      right={right('listServices')}
+      noneYet={
+        <EmptyState title="No Services yet" actions={<ButtonLink to="/xapps">All xApps</ButtonLink>}>
+          An xApp has Services if its chart creates them.
+        </EmptyState>
+      }
+    >
+      You see the Services of namespaces in which you may list them.
+    </NoneVisible>
   )
 }
 

@@ -68,7 +68,7 @@ interface MoreItems {
   target: number | null
   rollbackRight: Right
   actRight: Right
-  onAct: (action: 'retry' | 'reconcile' | 'suspend' | 'resume') => void
+  onAct: (action: 'retry' | 'reconcile' | 'suspend' | 'resume' | 'test') => void
   onRollBack: () => void
   onCommands: () => void
 }
@@ -90,7 +90,7 @@ function moreItems({
       id: 'rollback',
       label: target === null ? 'Roll back...' : `Roll back to revision ${target}...`,
       icon: <RotateCcw {...ICON} />,
-      right: allOf(target === null ? refused('There is no earlier revision that worked') : null, rollbackRight),
+      right: allOf(target === null ? refused('There is no other revision that worked before') : null, rollbackRight),
       onAction: onRollBack,
     },
     {
@@ -129,8 +129,9 @@ function moreItems({
       id: 'test',
       label: 'Run tests',
       icon: <TestTubeDiagonal {...ICON} />,
-      right: refused('The operator does not run the tests of charts yet'),
-      onAction: () => undefined,
+      description: 'Run the tests of the chart',
+      right: allOf(whileSuspended, actRight),
+      onAction: () => onAct('test'),
     },
     'separator',
     commandsItem(onCommands),

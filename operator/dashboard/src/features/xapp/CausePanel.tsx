@@ -7,7 +7,15 @@ import { Remedies } from '~/features/xapp/Remedies'
 import { useHealth } from '~/features/xapp/useHealth'
 import { describeError } from '~/lib/problem'
 import { adviceFor } from '~/lib/xapp/advice'
-import { causeReport, culpritText, findCause, timesText, type Cause, type Culprit } from '~/lib/xapp/cause'
+import {
+  causeReport,
+  culpritText,
+  currentMessage,
+  findCause,
+  timesText,
+  type Cause,
+  type Culprit,
+} from '~/lib/xapp/cause'
 import { plainLines } from '~/lib/xapp/logLines'
 import { Code } from '~/ui/Code'
 import { CopyButton } from '~/ui/CopyButton'
@@ -26,18 +34,12 @@ export function CausePanel(): ReactElement | null {
   const health = useHealth()
   const cause = findCause(record, health.data)
   if (cause !== null) return <CauseCard cause={cause} />
-  if (
-    goneAt !== null ||
-    record.ready ||
-    record.phase === 'Suspended' ||
-    record.message === null ||
-    record.message === ''
-  )
-    return null
+  const message = currentMessage(record) ?? ''
+  if (goneAt !== null || record.ready || record.phase === 'Suspended' || message === '') return null
   return (
     <Card title={record.phase === 'Uninstalling' ? 'It is being uninstalled' : 'What it waits for'}>
       <p className={styles.message}>
-        <Text multiline>{record.message}</Text>
+        <Text multiline>{message}</Text>
       </p>
     </Card>
   )
@@ -114,7 +116,7 @@ function LastWords({ culprit }: { culprit: Culprit }): ReactElement {
       label="Last words"
       actions={
         <>
-          <ButtonLink to="/xapps/$namespace/$name/logs" params={id} search={{ pod, container }} size="small">
+          <ButtonLink to="/xapps/$namespace/$name/logs" params={id} search={{ pod, container, previous }} size="small">
             Log
           </ButtonLink>
           {restarts > 0 && (

@@ -3,6 +3,7 @@ import { useState, type ReactElement } from 'react'
 import { xappPath } from '~/api/queries/xappDetails'
 import { useOpenXApp, type XAppDetails } from '~/features/xapp/openXApp'
 import { curlCommand, kubectl } from '~/lib/commands'
+import { uninstallCommands } from '~/lib/xapps/uninstallCommands'
 import { rollbackTarget } from '~/lib/xapp/advice'
 import { Code } from '~/ui/Code'
 import { Dialog } from '~/ui/Dialog'
@@ -76,11 +77,11 @@ function changes(record: XAppDetails, path: string, now: string): Commands[] {
     {
       id: 'uninstall',
       label: 'Uninstall',
-      curl: curlCommand({ method: 'DELETE', path: '/api/deployment/xapp', json: { name, namespace } }),
-      kubectl: kubectl(['delete', 'xapp', name, '-n', namespace]),
+      ...uninstallCommands([record]),
     },
     { id: 'retry', label: 'Retry', curl: act('retry'), kubectl: annotate('retry-at', now) },
     { id: 'reconcile', label: 'Look again', curl: act('reconcile'), kubectl: annotate('reconcile-at', now) },
+    { id: 'test', label: 'Run tests', curl: act('test'), kubectl: annotate('test-at', now) },
     { id: 'suspend', label: 'Suspend', curl: act('suspend'), kubectl: patch(true) },
     { id: 'resume', label: 'Resume', curl: act('resume'), kubectl: patch(false) },
     ...(target === null

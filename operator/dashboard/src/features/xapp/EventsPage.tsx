@@ -11,7 +11,7 @@ import { curlCommand, kubectl } from '~/lib/commands'
 import { CopyAs } from '~/ui/CopyAs'
 import { DataTable, type Column } from '~/ui/DataTable'
 import { EmptyState } from '~/ui/EmptyState'
-import { Pagination } from '~/ui/Pagination'
+import { Pagination, useLeftPage } from '~/ui/Pagination'
 import { Panel } from '~/ui/Panel'
 import { StatusBadge } from '~/ui/StatusBadge'
 import { Text } from '~/ui/Text'
@@ -46,11 +46,16 @@ export function EventsPage(): ReactElement {
   const navigate = route.useNavigate()
   const ended = useEnded()
   const right = see('events')
-  const events = useQuery({
+  const answer = useQuery({
     ...eventsQuery(id, page, PER_PAGE),
     enabled: goneAt === null && right.allowed,
     refetchInterval: isSettled ? SETTLED_MILLISECONDS : UNSETTLED_MILLISECONDS,
   })
+  const { query: events, note } = useLeftPage(
+    answer,
+    page,
+    (next) => void navigate({ search: { page: next }, replace: true }),
+  )
   if (!right.allowed) {
     return <NotVisible right={right} />
   }
@@ -67,6 +72,7 @@ export function EventsPage(): ReactElement {
           <EmptyState title="No events">The cluster keeps events for about an hour.</EmptyState>
         ) : (
           <>
+            {note}
             <DataTable
               caption="Events of the xApp"
               columns={COLUMNS}

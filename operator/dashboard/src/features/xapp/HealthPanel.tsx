@@ -28,17 +28,25 @@ export function HealthPanel(): ReactElement {
 }
 
 function Tree({ report }: { report: Schemas['HealthReport'] }): ReactElement {
-  const { id } = useOpenXApp()
+  const { id, record, goneAt } = useOpenXApp()
   const [showsAll, setShowsAll] = useState(false)
   const nodes = buildHealthTree(report)
   const shown = showsAll ? nodes : firstNodes(nodes)
   return (
     <>
-      <div className={styles.overall}>
-        <StatusBadge status={report.status} />
-        {report.message !== null && <Text>{report.message}</Text>}
-      </div>
-      {nodes.length === 0 && <p className={styles.none}>It has no objects yet.</p>}
+      {goneAt === null ? (
+        <div className={styles.overall}>
+          <StatusBadge status={report.status} />
+          {report.message !== null && <Text>{report.message}</Text>}
+        </div>
+      ) : (
+        <p className={styles.none}>Its objects as they were last seen.</p>
+      )}
+      {nodes.length === 0 && (
+        <p className={styles.none}>
+          {record.phase === 'Uninstalling' ? 'Its objects are gone.' : 'It has no objects yet.'}
+        </p>
+      )}
       <ul className={styles.tree}>
         {shown.map((node) => (
           <ResourceItem key={node.key} node={node} total={nodes.length} />
@@ -88,7 +96,9 @@ function ResourceItem({ node, total }: { node: ResourceNode; total: number }): R
   return (
     <li>
       <details open={startsOpen(node, total)}>
-        <summary className={styles.summary}>{title}</summary>
+        <summary className={styles.summary}>
+          <span className={styles.title}>{title}</span>
+        </summary>
         <ul className={styles.branch}>
           {node.pods.map((pod) => (
             <PodItem key={pod.key} node={pod} />

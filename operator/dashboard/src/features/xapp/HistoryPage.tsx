@@ -7,12 +7,14 @@ import { useOpenXApp } from '~/features/xapp/openXApp'
 import { RevisionPanel } from '~/features/xapp/RevisionPanel'
 import { RollbackDialog } from '~/features/xapp/RollbackDialog'
 import { useEnded } from '~/features/xapp/useEnded'
+import { useKnownRevisions } from '~/features/xapp/useKnownRevisions'
 import { allOf, refused } from '~/lib/rights'
 import { Button } from '~/ui/Button'
 import { DataTable, type Column } from '~/ui/DataTable'
 import { EmptyState } from '~/ui/EmptyState'
+import { FoldedText } from '~/ui/FoldedText'
 import { ButtonLink } from '~/ui/Link'
-import { Pagination } from '~/ui/Pagination'
+import { Pagination, useLeftPage } from '~/ui/Pagination'
 import { Panel } from '~/ui/Panel'
 import { StatusBadge } from '~/ui/StatusBadge'
 import { MiddleText, Text } from '~/ui/Text'
@@ -30,15 +32,27 @@ export function HistoryPage(): ReactElement {
   const { page, revision, with: other } = route.useSearch()
   const navigate = route.useNavigate()
   const [target, setTarget] = useState<number | null>(null)
-  const history = useQuery({ ...historyQuery(id, page, record.release.revision), enabled: goneAt === null })
+  const { query: history, note } = useLeftPage(
+    useQuery({ ...historyQuery(id, page, record.release.revision), enabled: goneAt === null }),
+    page,
+    (next) => void navigate({ search: (current) => ({ ...current, page: next }), replace: true }),
+  )
+  const { shown, note: unknownNote } = useKnownRevisions(
+    id,
+    { revision, with: other },
+    history.isPlaceholderData ? undefined : history.data,
+    (used) => void navigate({ search: (current) => ({ ...current, ...used }), replace: true }),
+  )
   return (
     <div className={styles.page}>
+      {unknownNote}
       <Panel title="History" query={history} ended={ended} skeletonLines={5}>
         {({ content, total_count, last_page }) =>
           content.length === 0 ? (
             <EmptyState title="No revision yet">The first one comes with the first deployment.</EmptyState>
           ) : (
             <>
+              {note}
               <DataTable
                 caption="Revisions of the release"
                 columns={columns(content, setTarget)}
@@ -56,7 +70,9 @@ export function HistoryPage(): ReactElement {
                   onPage={(next) => void navigate({ search: (current) => ({ ...current, page: next }) })}
                 />
               )}
-              {revision !== null && <RevisionPanel revision={revision} other={other} known={content} />}
+              {shown.revision !== null && (
+                <RevisionPanel revision={shown.revision} other={shown.with} known={content} />
+              )}
             </>
           )
         }
@@ -68,9 +84,9 @@ export function HistoryPage(): ReactElement {
 
 function columns(all: readonly RevisionRow[], onRollBack: (revision: number) => void): Column<RevisionRow>[] {
   return [
-    { id: 'revision', header: 'Revision', cell: ({ revision }) => revision },
+    { id: 'revision', header: 'Revision', cell: (row) => <Revision row={row} /> },
     { id: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status ?? 'unknown'} isPlain /> },
-    { id: 'action', header: 'Action', cell: ({ action }) => <Text>{action ?? '-'}</Text> },
+    { id: 'action', header: 'Action', fold: 'medium', cell: ({ action }) => <Text>{action ?? '-'}</Text> },
     {
       id: 'chart',
       header: 'Chart',
@@ -78,7 +94,7 @@ function columns(all: readonly RevisionRow[], onRollBack: (revision: number) => 
         <MiddleText>{chart === null ? '-' : `${chart} ${chartVersion ?? ''}`}</MiddleText>
       ),
     },
-    { id: 'app', header: 'App version', cell: ({ appVersion }) => <Text>{appVersion ?? '-'}</Text> },
+    { id: 'app', header: 'App version', fold: 'medium', cell: ({ appVersion }) => <Text>{appVersion ?? '-'}</Text> },
     { id: 'deployed', header: 'Deployed', cell: ({ deployedAt }) => <Time at={deployedAt} show="time" /> },
     {
       id: 'actions',
@@ -88,6 +104,16 @@ function columns(all: readonly RevisionRow[], onRollBack: (revision: number) => 
       cell: (row) => <RowActions row={row} all={all} onRollBack={onRollBack} />,
     },
   ]
+}
+
+/** Its number; where there is no room for columns of their own, also what was done and the version of the app. */
+function Revision({ row: { revision, action, appVersion } }: { row: RevisionRow }): ReactElement {
+  return (
+    <span className={styles.revision}>
+      {revision}
+      <FoldedText parts={[action, appVersion === null ? null : `app ${appVersion}`]} lines={1} />
+    </span>
+  )
 }
 
 interface RowActionsProps {

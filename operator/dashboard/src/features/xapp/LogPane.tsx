@@ -4,6 +4,7 @@ import { useCallback, useEffect, useRef, useState, type ReactElement } from 'rea
 
 import { xappPath, type LogOf } from '~/api/queries/xappDetails'
 import { LogView, type LogViewHandle } from '~/editor/lazy'
+import { TAIL } from '~/features/xapp/logChoice'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useLog, type LogState } from '~/features/xapp/useLog'
 import { parseAnsi } from '~/lib/ansi'
@@ -17,12 +18,11 @@ import { CopyAs } from '~/ui/CopyAs'
 import { CopyButton } from '~/ui/CopyButton'
 import { ErrorText } from '~/ui/ProblemPanel'
 import { SearchField } from '~/ui/SearchField'
+import { unlessLeft } from '~/ui/unlessLeft'
 
 import styles from './LogPane.module.css'
 
 const route = getRouteApi('/xapps/$namespace/$name/logs')
-/** Few, because each may be long. A person can ask for more by a time. */
-const TAIL = 2_000
 const TAIL_SINCE = 10_000
 const FIND_DELAY_MILLISECONDS = 400
 
@@ -41,8 +41,11 @@ export function LogPane({ log, since }: { log: LogOf; since: string }): ReactEle
     setCounts(NO_LINES)
     view.current?.replace([])
   }
+  /** Lines to ask for; null: as many as usual. */
+  const [fewer, setFewer] = useState<number | null>(null)
   const state = useLog({
-    path: goneAt === null ? logPath(id, log, since) : null,
+    path: goneAt === null ? logPath(id, log, since, fewer) : null,
+    onTooLong: setFewer,
     followsRestarts: !log.previous,
     onLines: (lines) => {
       buffer.append(lines)
@@ -114,15 +117,17 @@ export function LogPane({ log, since }: { log: LogOf; since: string }): ReactEle
           <CopyAs size="small" {...commandsFor(id, log, since)} />
         </span>
       </div>
-      <LogView
-        ref={attach}
-        label={`Log of container ${log.container} of pod ${log.pod}`}
-        wrap={wraps}
-        follow={isFollowed}
-        onFollowChange={setFollowed}
-        find={find}
-      />
-      <StateLine state={state} counts={counts} />
+      <div className={styles.log}>
+        <LogView
+          ref={attach}
+          label={`Log of container ${log.container} of pod ${log.pod}`}
+          wrap={wraps}
+          follow={isFollowed}
+          onFollowChange={setFollowed}
+          find={find}
+        />
+      </div>
+      <StateLine state={state} kept={counts.kept} isCut={fewer !== null || counts.dropped > 0} />
     </>
   )
 }
@@ -135,7 +140,7 @@ function useFind(): { find: string; setFind: (find: string) => void } {
   useEffect(() => {
     if (find.trim() === given) return undefined
     const timer = setTimeout(
-      () => void navigate({ search: (current) => ({ ...current, find }), replace: true }),
+      unlessLeft(() => void navigate({ search: (current) => ({ ...current, find }), replace: true })),
       FIND_DELAY_MILLISECONDS,
     )
     return () => clearTimeout(timer)
@@ -150,12 +155,12 @@ interface LineCounts {
 
 const NO_LINES: LineCounts = { kept: 0, dropped: 0 }
 
-function StateLine({ state, counts: { kept, dropped } }: { state: LogState; counts: LineCounts }): ReactElement {
+function StateLine({ state, kept, isCut }: { state: LogState; kept: number; isCut: boolean }): ReactElement {
   if (state.name === 'refused') return <ErrorText error={state.problem} />
   const lines = `${kept.toLocaleString('en-US')} lines`
   return (
     <p className={styles.state} role="status">
-      {stateText(state)} {kept > 0 && (dropped > 0 ? `${lines}, older ones are left out` : lines)}
+      {stateText(state)} {kept > 0 && (isCut ? `${lines}, older ones are left out` : lines)}
     </p>
   )
 }
@@ -171,7 +176,7 @@ function stateText(state: LogState): string {
     case 'ended':
       return state.isWaiting ? 'The container has ended. Its next run is shown here as soon as it begins.' : 'Complete.'
     case 'missing':
-      return `No log: ${state.problem.detail} It is tried again.`
+      return `No log yet, it is tried again: ${state.problem.detail}`
     case 'replaced':
       return 'Another log of this tab is followed now.'
     default:
@@ -179,12 +184,13 @@ function stateText(state: LogState): string {
   }
 }
 
-function logPath(id: { namespace: string; name: string }, log: LogOf, since: string): string {
-  return `${xappPath(id, 'logs')}${queryText({ ...parameters(log, since), follow: true })}`
+function logPath(id: { namespace: string; name: string }, log: LogOf, since: string, fewer: number | null): string {
+  return `${xappPath(id, 'logs')}${queryText({ ...parameters(log, since, fewer), follow: true })}`
 }
 
-function parameters({ pod, container, previous }: LogOf, since: string) {
-  return { pod, container, previous: previous ? true : null, since, tail: since === '' ? TAIL : TAIL_SINCE }
+function parameters({ pod, container, previous }: LogOf, since: string, fewer: number | null = null) {
+  const tail = fewer ?? (since === '' ? TAIL : TAIL_SINCE)
+  return { pod, container, previous: previous ? true : null, since, tail }
 }
 
 function commandsFor(

@@ -3,7 +3,7 @@ import { useState, type ReactElement } from 'react'
 
 import type { LogOf } from '~/api/queries/xappDetails'
 import type { Schemas } from '~/api/client'
-import { chosenLog, defaultContainer, defaultLog } from '~/features/xapp/logChoice'
+import { TAIL, chosenLog, defaultContainer, defaultLog } from '~/features/xapp/logChoice'
 import { LogPane } from '~/features/xapp/LogPane'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
@@ -96,7 +96,7 @@ function Logs({ report }: { report: Schemas['HealthReport'] }): ReactElement {
 }
 
 const SINCE: readonly Item[] = [
-  { id: 'all', label: 'The last 5,000 lines' },
+  { id: 'all', label: `The last ${TAIL.toLocaleString('en-US')} lines` },
   { id: '5m', label: '5 minutes' },
   { id: '30m', label: '30 minutes' },
   { id: '2h', label: '2 hours' },

@@ -8,7 +8,14 @@ import { EmptyState } from '~/ui/EmptyState'
 export function NotVisible({ right }: { right: Right }): ReactElement {
   const reason = right.reason ?? 'You may not read this.'
   return (
-    <EmptyState title="Not visible" actions={<CopyButton text={reason} label="Copy the reason" />}>
+    <EmptyState
+      title="Not visible"
+      actions={
+        <CopyButton text={reason} label="Copy the reason">
+          Copy the reason
+        </CopyButton>
+      }
+    >
       {reason}
     </EmptyState>
   )

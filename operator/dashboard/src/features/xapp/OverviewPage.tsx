@@ -7,6 +7,7 @@ import { HealthPanel } from '~/features/xapp/HealthPanel'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { ProgressLine } from '~/features/xapp/ProgressLine'
 import { ReachPanel } from '~/features/xapp/ReachPanel'
+import { TestsPanel } from '~/features/xapp/TestsPanel'
 
 import { progressSteps } from '~/lib/xapp/steps'
 
@@ -27,6 +28,7 @@ export function OverviewPage(): ReactElement {
       </div>
       <div className={styles.pane}>
         <ReachPanel />
+        <TestsPanel />
         <ConditionsPanel />
         <FactsPanel />
       </div>

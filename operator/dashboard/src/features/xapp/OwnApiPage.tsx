@@ -27,16 +27,20 @@ export function OwnApiPage(): ReactElement {
     <QueryContent query={config} ended={ended} skeletonLines={6}>
       {({ ownApi, metadata }) =>
         ownApi.base === null ? (
-          <EmptyState title="It has no API that the gateway finds">
-            Its Service needs a port with the name http, rest or api, or one port only.
-          </EmptyState>
+          <Card title="Its API">
+            <EmptyState title="It has no API that the gateway finds">
+              Its Service needs a port with the name http, rest or api, or one port only.
+            </EmptyState>
+          </Card>
         ) : (
           <div className={styles.page}>
             {ownApi.config === false ? (
-              <EmptyState title="It has no run-time configuration">
-                Its API answers nothing at /config, so there is nothing to change while it runs. Change its values
-                instead.
-              </EmptyState>
+              <Card title="Run-time configuration">
+                <EmptyState title="It has no run-time configuration">
+                  Its API answers nothing at /config, so there is nothing to change while it runs. Change its values
+                  instead.
+                </EmptyState>
+              </Card>
             ) : (
               <OwnConfig base={ownApi.base} hasSchema={ownApi.schema !== false} />
             )}

@@ -11,10 +11,12 @@ import { allOf, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
 import { Button } from '~/ui/Button'
 import { CopyAs } from '~/ui/CopyAs'
+import { UndoDiscard } from '~/ui/DiscardButton'
 import { LeaveGuard } from '~/ui/LeaveGuard'
 import { Notice } from '~/ui/Notice'
 import { ErrorText } from '~/ui/ProblemPanel'
 import { Text } from '~/ui/Text'
+import { useDiscard } from '~/ui/useDiscard'
 import { useDraft } from '~/ui/useDraft'
 
 import styles from './OwnApiPage.module.css'
@@ -36,9 +38,17 @@ interface OwnConfigEditorProps {
 export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorProps): ReactElement {
   const { id, record, change } = useOpenXApp()
   const client = useQueryClient()
-  const draft = useDraft<Draft | null>(`own-api:${record.uid}`, null)
+  const draftKey = `own-api:${record.uid}`
+  const draft = useDraft<Draft | null>(draftKey, null)
   const text = draft.value?.text ?? current
   const isDirty = draft.value !== null && draft.value.text !== draft.value.base
+  const { discard, undo, forget } = useDiscard({
+    draftKey,
+    isChanged: isDirty,
+    state: draft.value,
+    discard: draft.discard,
+    restore: draft.set,
+  })
   const isChangedByOthers = isDirty && draft.value?.base !== current
   const check = useValuesCheck(text, { defaultsText: '', schemaText, dependencies: [] })
   // The keys of a configuration are those of its schema: only what the schema refuses counts.
@@ -54,6 +64,7 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
     onSuccess: async (outcome) => {
       if (outcome === 'saved') {
         draft.discard()
+        forget()
         toast('Accepted: the xApp has the new configuration')
       }
       await client.invalidateQueries({ queryKey: ownConfigQuery(id, base).queryKey })
@@ -76,7 +87,7 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
         <ChangedByOthers
           mine={text}
           theirs={current}
-          onTake={draft.discard}
+          onTake={discard}
           onKeep={() => draft.set({ text, base: current })}
         />
       )}
@@ -103,7 +114,7 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
         <Button variant="primary" right={right} isPending={save.isPending} onPress={submit}>
           Save
         </Button>
-        <Button right={isDirty ? undefined : refused('Nothing was changed')} onPress={draft.discard}>
+        <Button right={isDirty ? undefined : refused('Nothing was changed')} onPress={discard}>
           Discard
         </Button>
         <CopyAs
@@ -115,6 +126,7 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
           })}
           kubectl={{ none: 'kubectl cannot reach the API of an xApp with your token: use curl' }}
         />
+        <UndoDiscard undo={undo} />
         <span className={styles.remark}>Whether it lasts beyond a restart depends on the xApp.</span>
       </div>
     </>

@@ -71,7 +71,7 @@ export function RevisionPanel({ revision, other, known }: RevisionPanelProps): R
           size="small"
           value={String(revision)}
           items={items}
-          onChange={(number) => show({ revision: Number(number) })}
+          onChange={(number) => show({ revision: Number(number), with: Number(number) === other ? null : other })}
         />
         <Select
           label="Compare with"

@@ -8,6 +8,7 @@ import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useAct } from '~/features/xapp/useAct'
 import { methodOfForm } from '~/lib/deploy/form'
 import { setDraft, typedValues } from '~/lib/drafts'
+import { isSaidOnce } from '~/lib/problem'
 import { ALLOWED, refused } from '~/lib/rights'
 import { clockText } from '~/lib/time'
 import { Button } from '~/ui/Button'
@@ -23,7 +24,9 @@ export function StateBars({ query }: { query: QueryLike<unknown> }): ReactElemen
   if (goneAt !== null) return <GoneBar goneAt={goneAt} />
   return (
     <>
-      {query.error !== null && query.error !== undefined && <ErrorText error={query.error} />}
+      {query.error !== null && query.error !== undefined && !isSaidOnce(query.error) && (
+        <ErrorText error={query.error} />
+      )}
       {record.source === 'labels' && (
         <Notice title="Installed by other means">
           It is known by its labels. Adopt it to change, upgrade and uninstall it here.

@@ -14,7 +14,7 @@ import { useXAppRecord } from '~/features/xapp/useXAppRecord'
 import { XAppTabs } from '~/features/xapp/XAppTabs'
 import { rightUntilGone, setGone } from '~/lib/goneXApps'
 import { listedXApps } from '~/lib/listedXApps'
-import { Problem } from '~/lib/problem'
+import { isSaidOnce, Problem } from '~/lib/problem'
 import { allOf, refused, type Action, type Right } from '~/lib/rights'
 import { isSettled } from '~/lib/xapp/steps'
 import { EmptyState } from '~/ui/EmptyState'
@@ -140,10 +140,12 @@ function Breadcrumbs({ id }: { id: XAppId }): ReactElement {
       </Link>
       <span aria-hidden>/</span>
       <Link to="/xapps" search={{ namespace: [id.namespace] }}>
-        {id.namespace}
+        <MiddleText>{id.namespace}</MiddleText>
       </Link>
-      <span aria-hidden>/</span>
-      <MiddleText>{id.name}</MiddleText>
+      <span className={styles.here}>
+        <span aria-hidden>/</span>
+        <MiddleText>{id.name}</MiddleText>
+      </span>
       <Steppers id={id} />
     </>
   )
@@ -223,7 +225,7 @@ function Unread({ id, error, query }: UnreadProps): ReactElement {
         >
           It was uninstalled, or its name is another one.
         </EmptyState>
-      ) : error !== null && error !== undefined ? (
+      ) : error !== null && error !== undefined && !isSaidOnce(error) ? (
         <ProblemPanel error={error} onRetry={() => void query.refetch()} isRetrying={query.isFetching} />
       ) : (
         <Skeleton lines={8} />

@@ -5,6 +5,9 @@ import type { LogsSearch } from '~/lib/routeSearch'
 import { findCulprit } from '~/lib/xapp/cause'
 import type { Pod } from '~/lib/xapp/types'
 
+/** Lines of a log that come without a time. Few, because each may be long: a person can ask for more by a time. */
+export const TAIL = 2_000
+
 /** Returns the log that is shown unless one is chosen: of the container at fault, or else of the first ready pod. */
 export function defaultLog(pods: readonly Pod[]): LogOf | null {
   const culprit = findCulprit(pods)

@@ -22,18 +22,25 @@ interface LogOptions {
   onLines: (lines: readonly LogLine[]) => void
   /** The log comes again from its beginning. */
   onReset: () => void
+  /** What was written before is too much: ask for this number of lines instead. */
+  onTooLong: (tail: number) => void
 }
 
 const FLUSH_MILLISECONDS = 100
 const FIRST_RETRY_SECONDS = 1
 const MAX_RETRY_SECONDS = 10
 const NOT_FOUND = 404
+/** A response that reaches its limit of bytes this early has had older lines to send, and no end of them in sight. */
+const TOO_LONG_MILLISECONDS = 10_000
+/** Of the lines that a response holds, about as many fit into what the page keeps. */
+const KEPT_PART = 0.5
 
 /** Follows a log, through restarts of its container. Lines come in bundles, so that a fast log costs few renders. */
-export function useLog({ path, followsRestarts, onLines, onReset }: LogOptions): LogState {
+export function useLog({ path, followsRestarts, onLines, onReset, onTooLong }: LogOptions): LogState {
   const [known, setKnown] = useState<{ path: string | null; state: LogState }>({ path, state: { name: 'opening' } })
   const deliver = useEffectEvent(onLines)
   const reset = useEffectEvent(onReset)
+  const shorten = useEffectEvent(onTooLong)
   useEffect(() => {
     if (path === null) return undefined
     return followLog({
@@ -41,6 +48,7 @@ export function useLog({ path, followsRestarts, onLines, onReset }: LogOptions):
       followsRestarts,
       onLines: (lines) => deliver(lines),
       onReset: () => reset(),
+      onTooLong: (tail) => shorten(tail),
       onState: (state) => setKnown({ path, state }),
     })
   }, [path, followsRestarts])
@@ -53,10 +61,12 @@ interface FollowOptions extends LogOptions {
 }
 
 /** Returns how to stop. */
-function followLog({ path, followsRestarts, onLines, onReset, onState }: FollowOptions): () => void {
+function followLog({ path, followsRestarts, onLines, onReset, onTooLong, onState }: FollowOptions): () => void {
   let lastEventId = ''
   let attempt = 0
   let hasNewLines = false
+  /** When the log began to come from its beginning, and how many lines came since; null when it was resumed. */
+  let begun: { at: number; lines: number } | null = null
   let pending: LogLine[] = []
   let flushTimer: ReturnType<typeof setTimeout> | undefined
   let retryTimer: ReturnType<typeof setTimeout> | undefined
@@ -101,6 +111,7 @@ function followLog({ path, followsRestarts, onLines, onReset, onState }: FollowO
       path,
       lastEventId,
       onOpen: (isResumed) => {
+        begun = isResumed ? null : { at: Date.now(), lines: 0 }
         if (!isResumed) {
           pending = []
           onReset()
@@ -114,8 +125,16 @@ function followLog({ path, followsRestarts, onLines, onReset, onState }: FollowO
           endRun()
           return
         }
+        if (event === 'limit') {
+          // The stream goes on by itself, after its last line.
+          if (begun !== null && Date.now() - begun.at < TOO_LONG_MILLISECONDS) {
+            onTooLong(Math.max(1, Math.floor(begun.lines * KEPT_PART)))
+          }
+          return
+        }
         attempt = 0
         hasNewLines = true
+        if (begun !== null) begun.lines += 1
         if (id !== undefined) lastEventId = id
         const at = id === undefined ? null : lineTime(id)
         add(data.split('\n').map((text) => ({ at, text: cutLine(text) })))

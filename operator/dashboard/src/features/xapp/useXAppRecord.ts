@@ -5,7 +5,7 @@ import { useChanges } from '~/api/changes'
 import type { XAppId } from '~/api/queries/xappDetails'
 import { xappQuery } from '~/api/queries/xapps'
 import type { XAppDetails } from '~/features/xapp/openXApp'
-import { oneAfterTheOther } from '~/lib/oneAfterTheOther'
+import { recordReader } from '~/features/xapp/recordReader'
 import { Problem } from '~/lib/problem'
 
 const NOT_FOUND = 404
@@ -25,18 +25,10 @@ export function useXAppRecord(id: XAppId): { query: UseQueryResult<XAppDetails>;
   // The stream tells of changes; reading now and then is for what a stream can miss.
   const query = useQuery({ ...record, refetchInterval: MISSED_CHANGES_MILLISECONDS })
   const { data, error, errorUpdatedAt } = query
-  const [readAgain] = useState(() =>
-    oneAfterTheOther(() =>
-      Promise.all(
-        [record.queryKey, ['xapps', 'health', id], ['xapps', 'config', id]].map((queryKey) =>
-          client.invalidateQueries({ queryKey }),
-        ),
-      ),
-    ),
-  )
+  const [{ readChanged, readAll }] = useState(() => recordReader(client, id))
   useChanges({
     query: { namespace: id.namespace, name: id.name, fields: 'summary' },
-    onReset: readAgain,
+    onReset: readAll,
     onChange: ({ type, record: changed }) => {
       if (type === 'deleted') {
         setGone({ uid: changed.uid, at: new Date() })
@@ -44,7 +36,7 @@ export function useXAppRecord(id: XAppId): { query: UseQueryResult<XAppDetails>;
       }
       // A summary has no chart and no Services: those stay until the record is read.
       client.setQueryData(record.queryKey, (known) => (known?.uid === changed.uid ? { ...known, ...changed } : known))
-      readAgain()
+      readChanged()
     },
   })
   const isMissing = error instanceof Problem && error.status === NOT_FOUND

@@ -1,9 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
-import type { ReactElement } from 'react'
+import { memo, type ReactElement } from 'react'
 
 import { facetsQuery, type Facet, type Facets } from '~/api/queries/facets'
-import type { XAppsSearch } from '~/lib/routeSearch'
-import { HEALTHS } from '~/lib/routeSearch'
+import { HEALTHS, type XAppsFilters } from '~/lib/routeSearch'
 import { filtersOf } from '~/lib/xapps/listQuery'
 import { Button } from '~/ui/Button'
 import { StatusIcon } from '~/ui/StatusBadge'
@@ -11,14 +10,14 @@ import { StatusIcon } from '~/ui/StatusBadge'
 import styles from './XAppsPage.module.css'
 
 interface HealthChipsProps {
-  search: XAppsSearch
-  onChange: (part: Partial<XAppsSearch>) => void
+  search: XAppsFilters
+  onChange: (part: Partial<XAppsFilters>) => void
 }
 
 const COUNTED: readonly Facet[] = ['health', 'attention']
 
 /** "All 10,000", "Needs attention 12", and each health with its count: buttons that filter the list. */
-export function HealthChips({ search, onChange }: HealthChipsProps): ReactElement {
+export const HealthChips = memo(function HealthChips({ search, onChange }: HealthChipsProps): ReactElement {
   const { data = {} } = useQuery(facetsQuery(COUNTED, filtersOf(search, ['health', 'attention'])))
   const isAll = !search.attention && search.health.length === 0
   return (
@@ -46,7 +45,7 @@ export function HealthChips({ search, onChange }: HealthChipsProps): ReactElemen
       })}
     </div>
   )
-}
+})
 
 interface ChipProps {
   label: string

@@ -7,6 +7,8 @@ import { inBatches } from '~/lib/inBatches'
 import { describeError } from '~/lib/problem'
 import { toast } from '~/lib/toasts'
 import { removalGaps, removalSentences } from '~/lib/xapp/removal'
+import { uninstallCommands } from '~/lib/xapps/uninstallCommands'
+import { CopyAs } from '~/ui/CopyAs'
 import { ConfirmDialog } from '~/ui/Dialog'
 import { Notice } from '~/ui/Notice'
 import { Skeleton } from '~/ui/Skeleton'
@@ -82,12 +84,19 @@ export function UninstallDialog({ xapps, onClose, onDone }: UninstallDialogProps
       ) : (
         <p>This removes their Helm releases. Data of volume claims stays where the chart keeps it.</p>
       )}
-      {(chosen.length > 1 || failures.size > 0) && <Names xapps={chosen} failures={failures} />}
+      {(chosen.length > 1 || failures.size > 0) && (
+        <Names label="What is uninstalled" xapps={chosen} failures={failures} />
+      )}
       {external.length > 0 && (
         <>
           <p>Left out, because they are known by their labels only. Adopt them first:</p>
-          <Names xapps={external} failures={new Map()} />
+          <Names label="What is left out" xapps={external} failures={new Map()} />
         </>
+      )}
+      {chosen.length > 0 && (
+        <div>
+          <CopyAs size="small" {...uninstallCommands(chosen)} />
+        </div>
       )}
       {mustType && (
         <TextField
@@ -128,20 +137,30 @@ function OnePreview({ xapp: { namespace, name } }: { xapp: XApp }): ReactElement
   )
 }
 
-function Names({ xapps, failures }: { xapps: readonly XApp[]; failures: ReadonlyMap<string, string> }): ReactElement {
+interface NamesProps {
+  label: string
+  xapps: readonly XApp[]
+  failures: ReadonlyMap<string, string>
+}
+
+function Names({ label, xapps, failures }: NamesProps): ReactElement {
   return (
-    <ul className={styles.names}>
-      {xapps.map(({ uid, namespace, name }) => (
-        <li key={uid}>
-          <Text>{`${namespace}/${name}`}</Text>
-          {failures.has(uid) && (
-            <span className={styles.failure}>
-              {' '}
-              <Text>{failures.get(uid) ?? ''}</Text>
-            </span>
-          )}
-        </li>
-      ))}
-    </ul>
+    // The keyboard scrolls it.
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+    <div className={styles.names} role="group" aria-label={label} tabIndex={0}>
+      <ul>
+        {xapps.map(({ uid, namespace, name }) => (
+          <li key={uid}>
+            <Text>{`${namespace}/${name}`}</Text>
+            {failures.has(uid) && (
+              <span className={styles.failure}>
+                {' '}
+                <Text>{failures.get(uid) ?? ''}</Text>
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
   )
 }

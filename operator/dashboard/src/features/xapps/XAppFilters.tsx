@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { X } from 'lucide-react'
-import { useDeferredValue, useState, type ReactElement } from 'react'
+import { memo, useDeferredValue, useState, type ReactElement } from 'react'
 
 import { facetsQuery, type Facet } from '~/api/queries/facets'
-import type { XAppsSearch } from '~/lib/routeSearch'
+import type { XAppsFilters } from '~/lib/routeSearch'
 import { activeFilters, filtersOf, isFiltered, NO_FILTERS, withoutFilter } from '~/lib/xapps/listQuery'
 import { Button, IconButton } from '~/ui/Button'
 import { FilterMenu } from '~/ui/FilterMenu'
@@ -14,8 +14,8 @@ import { Text } from '~/ui/Text'
 import styles from './XAppsPage.module.css'
 
 interface XAppFiltersProps {
-  search: XAppsSearch
-  onChange: (part: Partial<XAppsSearch>) => void
+  search: XAppsFilters
+  onChange: (part: Partial<XAppsFilters>) => void
   onMenu: (isOpen: boolean) => void
 }
 
@@ -31,7 +31,7 @@ const LABELS = new Map<string, string>(FILTERS.map(({ facet, label }) => [facet,
 const WITHOUT_PREFIX = new Set<Facet>(['phase', 'source'])
 
 /** The search, the filters with the values that are in use, and those that are set. */
-export function XAppFilters({ search, onChange, onMenu }: XAppFiltersProps): ReactElement {
+export const XAppFilters = memo(function XAppFilters({ search, onChange, onMenu }: XAppFiltersProps): ReactElement {
   const active = activeFilters(search)
   return (
     <div className={styles.filters}>
@@ -71,7 +71,7 @@ export function XAppFilters({ search, onChange, onMenu }: XAppFiltersProps): Rea
       )}
     </div>
   )
-}
+})
 
 interface FacetFilterProps extends XAppFiltersProps {
   facet: (typeof FILTERS)[number]['facet']

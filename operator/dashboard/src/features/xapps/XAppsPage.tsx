@@ -1,21 +1,21 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
-import { lazy, Suspense, useEffect, useRef, useState, type ReactElement } from 'react'
+import { lazy, memo, Suspense, useCallback, useEffect, useRef, useState, type ReactElement, type Ref } from 'react'
 
 import { xappsQuery, type XApp } from '~/api/queries/xapps'
 import { curlCommand } from '~/lib/commands'
 import { listedXApps } from '~/lib/listedXApps'
-import type { XAppsSearch } from '~/lib/routeSearch'
-import { filtersOf, isFiltered, NO_FILTERS } from '~/lib/xapps/listQuery'
+import type { XAppsFilters, XAppsSearch } from '~/lib/routeSearch'
+import { filterSearch, filtersOf, isFiltered, NO_FILTERS } from '~/lib/xapps/listQuery'
 import { Button } from '~/ui/Button'
+import { classes } from '~/ui/classes'
 import { CopyAs } from '~/ui/CopyAs'
 import { DataTable, toggled } from '~/ui/DataTable'
-import { EmptyState } from '~/ui/EmptyState'
 import { ButtonLink } from '~/ui/Link'
 import { Bar } from '~/ui/Notice'
 import { Page } from '~/ui/Page'
-import { Pagination } from '~/ui/Pagination'
+import { Pagination, useLeftPage } from '~/ui/Pagination'
 import { QueryContent } from '~/ui/Panel'
 import { usePreference } from '~/ui/usePreference'
 
@@ -27,6 +27,7 @@ import { useUninstallRight } from './useUninstallRight'
 import { XAppFilters } from './XAppFilters'
 import styles from './XAppsPage.module.css'
 
+const NoXApps = lazy(async () => ({ default: (await import('./NoXApps')).NoXApps }))
 const UninstallDialog = lazy(async () => ({ default: (await import('./UninstallDialog')).UninstallDialog }))
 
 const route = getRouteApi('/xapps')
@@ -35,6 +36,7 @@ const NO_ROWS: readonly XApp[] = []
 /** The list of xApps. The server filters, sorts and pages; the URL holds what is shown. */
 export function XAppsPage(): ReactElement {
   const search = route.useSearch()
+  const shownFilters = route.useSearch({ select: filterSearch })
   const navigate = route.useNavigate()
   const [rowsPreference, setRows] = usePreference('rows')
   const perPage = search.per_page || Number(rowsPreference) || 50
@@ -42,6 +44,14 @@ export function XAppsPage(): ReactElement {
   const [isUninstalling, setUninstalling] = useState(false)
   const isMenuOpen = useRef(false)
   const table = useRef<HTMLDivElement>(null)
+  const selection = useRef<HTMLDivElement>(null)
+  const wasUninstalling = useRef(false)
+  useEffect(() => {
+    // The button that opened the dialog is gone with the selection: the focus stays where it was.
+    if (wasUninstalling.current && !isUninstalling && selected.size === 0)
+      selection.current?.focus({ preventScroll: true })
+    wasUninstalling.current = isUninstalling
+  }, [isUninstalling, selected])
 
   const filters = filtersOf(search)
   const options = xappsQuery({
@@ -51,8 +61,8 @@ export function XAppsPage(): ReactElement {
     page: search.page,
     per_page: perPage,
   })
-  const query = useQuery(options)
-  const rows = query.data?.content ?? NO_ROWS
+  const answer = useQuery(options)
+  const rows = answer.data?.content ?? NO_ROWS
   const isBusy = (): boolean =>
     isMenuOpen.current ||
     selected.size > 0 ||
@@ -60,13 +70,34 @@ export function XAppsPage(): ReactElement {
     table.current?.contains(document.activeElement) === true
   const live = useLiveList(options, filters, isBusy)
 
-  const change = (part: Partial<XAppsSearch>, replace = true): void =>
-    void navigate({ search: (old) => ({ ...old, page: 1, ...part }), replace })
+  const change = useCallback(
+    (part: Partial<XAppsSearch>, replace = true): void =>
+      void navigate({ search: (old) => ({ ...old, page: 1, ...part }), replace }),
+    [navigate],
+  )
+  const changeFilter = useCallback((part: Partial<XAppsFilters>): void => change(part, false), [change])
+  const onMenu = useCallback((isOpen: boolean): void => {
+    isMenuOpen.current = isOpen
+  }, [])
+  const onPage = useCallback((page: number): void => change({ page }, false), [change])
+  const onPerPage = useCallback(
+    (wanted: number): void => {
+      setRows(String(wanted))
+      change({ per_page: 0 }, false)
+    },
+    [change, setRows],
+  )
   const select = (keys: ReadonlySet<string>): void => {
     const known = [...selected.values(), ...rows]
     setSelected(new Map(known.filter(({ uid }) => keys.has(uid)).map((xapp) => [xapp.uid, xapp])))
   }
   const current = useListKeys(rows, (uid) => select(toggled(new Set(selected.keys()), uid)))
+  const showPending = (): void => {
+    live.show()
+    // The button goes with the bar.
+    selection.current?.focus({ preventScroll: true })
+  }
+  const { query, note } = useLeftPage(answer, search.page, (page) => change({ page }))
   const { data } = query
   useEffect(() => {
     if (data !== undefined)
@@ -78,27 +109,19 @@ export function XAppsPage(): ReactElement {
   }, [data, search, perPage])
 
   return (
-    <Page title="xApps Management" actions={<PageActions search={search} />}>
-      <HealthChips search={search} onChange={(part) => change(part, false)} />
-      <XAppFilters search={search} onChange={change} onMenu={(isOpen) => (isMenuOpen.current = isOpen)} />
-      {/* Its room is kept, so that no row moves when it comes. */}
-      <div className={styles.pending}>
-        {live.pending !== null && (
-          <Bar
-            actions={
-              <Button size="small" onPress={live.show}>
-                Show
-              </Button>
-            }
-          >
-            {live.pending}.
-          </Bar>
-        )}
-      </div>
+    <Page
+      title="xApps Management"
+      actions={<PageActions search={shownFilters} sort={search.sort} order={search.order} />}
+    >
+      <HealthChips search={shownFilters} onChange={changeFilter} />
+      <XAppFilters search={shownFilters} onChange={change} onMenu={onMenu} />
+      {note}
       <QueryContent query={query} skeletonLines={10}>
         {(found) =>
           found.total_count === 0 ? (
-            <NoXApps isFiltered={isFiltered(search)} onClear={() => change(NO_FILTERS)} />
+            <Suspense>
+              <NoXApps isFiltered={isFiltered(search)} onClear={() => changeFilter(NO_FILTERS)} />
+            </Suspense>
           ) : (
             <>
               <div ref={table}>
@@ -114,24 +137,38 @@ export function XAppsPage(): ReactElement {
                   selection={{ selected: new Set(selected.keys()), onChange: select }}
                   currentRow={current}
                   isStale={query.isPlaceholderData}
+                  reusesRows
                 />
               </div>
-              <div className={styles.foot}>
-                <SelectionBar
-                  selected={[...selected.values()]}
-                  onUninstall={() => setUninstalling(true)}
-                  onClear={() => setSelected(new Map())}
-                />
+              <div className={classes(styles.foot, (selected.size > 0 || live.pending !== null) && styles.acting)}>
+                <div className={styles.doing}>
+                  {live.pending !== null && (
+                    <div className={styles.pending}>
+                      <Bar
+                        actions={
+                          <Button size="small" onPress={showPending}>
+                            Show
+                          </Button>
+                        }
+                      >
+                        {live.pending}.
+                      </Bar>
+                    </div>
+                  )}
+                  <SelectionBar
+                    ref={selection}
+                    selected={[...selected.values()]}
+                    onUninstall={() => setUninstalling(true)}
+                    onClear={() => setSelected(new Map())}
+                  />
+                </div>
                 <Pagination
                   page={found.page}
                   lastPage={found.last_page}
                   total={found.total_count}
                   perPage={perPage}
-                  onPage={(page) => change({ page }, false)}
-                  onPerPage={(wanted) => {
-                    setRows(String(wanted))
-                    change({ per_page: 0 }, false)
-                  }}
+                  onPage={onPage}
+                  onPerPage={onPerPage}
                 />
               </div>
             </>
@@ -151,14 +188,18 @@ export function XAppsPage(): ReactElement {
   )
 }
 
-function PageActions({ search }: { search: XAppsSearch }): ReactElement {
+interface PageActionsProps extends Pick<XAppsSearch, 'sort' | 'order'> {
+  search: XAppsFilters
+}
+
+const PageActions = memo(function PageActions({ search, sort, order }: PageActionsProps): ReactElement {
   return (
     <>
       <CopyAs
         curl={curlCommand({
           method: 'GET',
           path: '/api/xapps',
-          query: { ...filtersOf(search), sort: search.sort, order: search.order, per_page: 100 },
+          query: { ...filtersOf(search), sort, order, per_page: 100 },
         })}
         kubectl={
           isFiltered(search)
@@ -171,40 +212,30 @@ function PageActions({ search }: { search: XAppsSearch }): ReactElement {
       </ButtonLink>
     </>
   )
-}
+})
 
 interface SelectionBarProps {
+  ref: Ref<HTMLDivElement>
   selected: readonly XApp[]
   onUninstall: () => void
   onClear: () => void
 }
 
-function SelectionBar({ selected, onUninstall, onClear }: SelectionBarProps): ReactElement {
+function SelectionBar({ ref, selected, onUninstall, onClear }: SelectionBarProps): ReactElement {
   const right = useUninstallRight(selected)
-  if (selected.length === 0) return <span />
   return (
-    <div className={styles.selection} role="status">
-      {selected.length} selected
-      <Button size="small" variant="danger" right={right} onPress={onUninstall}>
-        Uninstall...
-      </Button>
-      <Button size="small" variant="quiet" onPress={onClear}>
-        Clear
-      </Button>
+    <div ref={ref} tabIndex={-1} className={styles.selection} role="status">
+      {selected.length > 0 && (
+        <>
+          {selected.length} selected
+          <Button size="small" variant="danger" right={right} onPress={onUninstall}>
+            Uninstall...
+          </Button>
+          <Button size="small" variant="quiet" onPress={onClear}>
+            Clear
+          </Button>
+        </>
+      )}
     </div>
-  )
-}
-
-function NoXApps({ isFiltered: isFound, onClear }: { isFiltered: boolean; onClear: () => void }): ReactElement {
-  if (isFound)
-    return (
-      <EmptyState title="No xApp found" actions={<Button onPress={onClear}>Clear filters</Button>}>
-        No xApp matches the search and all filters.
-      </EmptyState>
-    )
-  return (
-    <EmptyState title="No xApps yet" actions={<ButtonLink to="/deploy">Deploy the first xApp</ButtonLink>}>
-      You see xApps of namespaces in which you may list them.
-    </EmptyState>
   )
 }

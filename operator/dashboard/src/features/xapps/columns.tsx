@@ -3,6 +3,7 @@ import type { ReactElement } from 'react'
 import type { XApp } from '~/api/queries/xapps'
 import { rowReason } from '~/lib/xapps/rowReason'
 import type { Column } from '~/ui/DataTable'
+import { FoldedText } from '~/ui/FoldedText'
 import { StatusBadge } from '~/ui/StatusBadge'
 import { MiddleText, Text } from '~/ui/Text'
 import { Time } from '~/ui/Time'
@@ -12,22 +13,67 @@ import styles from './XAppsPage.module.css'
 
 /** The columns of the list. Below 1280 px owner, team and revision stand below the name. */
 export const COLUMNS: readonly Column<XApp>[] = [
-  { id: 'name', header: 'Name', sort: 'name', cell: (xapp) => <Name xapp={xapp} /> },
-  { id: 'organization', header: 'Org.', sort: 'organization', cell: ({ organization }) => plain(organization) },
-  { id: 'team', header: 'Team', sort: 'team', fold: 'medium', cell: ({ team }) => plain(team) },
-  { id: 'version', header: 'Version', sort: 'version', cell: ({ version }) => plain(version) },
-  { id: 'owner', header: 'Owner', sort: 'owner', fold: 'medium', cell: ({ owner }) => plain(owner) },
-  { id: 'namespace', header: 'Namespace', sort: 'namespace', cell: ({ namespace }) => plain(namespace) },
-  { id: 'phase', header: 'Phase', sort: 'phase', cell: ({ phase }) => <Phase phase={phase} /> },
+  {
+    id: 'name',
+    width: ['15%', '17.75%'],
+    header: 'Name',
+    sort: 'name',
+    cell: (xapp) => <Name key={xapp.uid} xapp={xapp} />,
+  },
+  {
+    id: 'organization',
+    width: ['8.25%', '9.75%'],
+    header: 'Org.',
+    sort: 'organization',
+    cell: ({ organization }) => plain(organization),
+  },
+  { id: 'team', width: ['6.75%', '0'], header: 'Team', sort: 'team', fold: 'medium', cell: ({ team }) => plain(team) },
+  {
+    id: 'version',
+    width: ['5.5rem', '4.25rem'],
+    header: 'Version',
+    sort: 'version',
+    cell: ({ version }) => plain(version),
+  },
+  {
+    id: 'owner',
+    width: ['6.5%', '0'],
+    header: 'Owner',
+    sort: 'owner',
+    fold: 'medium',
+    cell: ({ owner }) => plain(owner),
+  },
+  {
+    id: 'namespace',
+    width: ['10.5%', '13.5%'],
+    header: 'Namespace',
+    sort: 'namespace',
+    cell: ({ namespace }) => plain(namespace),
+  },
+  {
+    id: 'phase',
+    width: ['7.75rem', '7rem'],
+    header: 'Phase',
+    sort: 'phase',
+    cell: ({ phase }) => <Phase phase={phase} />,
+  },
   { id: 'health', header: 'Health, reason', sort: 'health', cell: (xapp) => <Health xapp={xapp} /> },
   {
     id: 'revision',
+    width: ['4.25rem', '0'],
     header: 'Rev.',
     align: 'end',
     fold: 'medium',
     cell: ({ release }) => release.revision ?? '-',
   },
-  { id: 'age', header: 'Age', sort: 'created', align: 'end', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    id: 'age',
+    width: ['4.5rem', '4rem'],
+    header: 'Age',
+    sort: 'created',
+    align: 'end',
+    cell: ({ createdAt }) => <Time at={createdAt} />,
+  },
 ]
 
 function plain(text: string | null): ReactElement {
@@ -44,27 +90,26 @@ function Phase({ phase }: { phase: string }): ReactElement {
 
 function Name({ xapp }: { xapp: XApp }): ReactElement {
   const { namespace, name, source, team, owner, release } = xapp
-  const more = [team, owner, release.revision === null ? null : `revision ${release.revision}`]
   return (
     <span className={styles.name}>
       <XAppLink namespace={namespace} name={name}>
         <MiddleText>{name}</MiddleText>
       </XAppLink>
       {source === 'labels' && <span className={styles.external}>External</span>}
-      <span className={styles.folded}>
-        <Text lines={1}>{more.filter((text) => text !== null && text !== '').join(', ')}</Text>
-      </span>
+      <FoldedText parts={[team, owner, release.revision === null ? null : `revision ${release.revision}`]} lines={1} />
     </span>
   )
 }
 
-function Health({ xapp: { health, ready, message } }: { xapp: XApp }): ReactElement {
+function Health({ xapp }: { xapp: XApp }): ReactElement {
+  const { health, ready } = xapp
+  const reason = ready ? '' : rowReason(xapp)
   return (
     <span className={styles.health}>
       <StatusBadge status={health} isPlain />
-      {!ready && message !== null && message !== '' && (
+      {reason !== '' && (
         <span className={styles.message}>
-          <Text lines={2}>{rowReason(message)}</Text>
+          <Text lines={2}>{reason}</Text>
         </span>
       )}
     </span>

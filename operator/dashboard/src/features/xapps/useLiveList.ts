@@ -4,11 +4,23 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import { useChanges, type Change } from '~/api/changes'
 import { onReconnect } from '~/api/connection'
 import type { PageOf, XApp, xappsQuery } from '~/api/queries/xapps'
+import { isSaidOnce } from '~/lib/problem'
 import type { Query } from '~/lib/query'
-import { haveSameRows, NOTHING_PENDING, pendingAfter, pendingText, withChangedRow } from '~/lib/xapps/liveRows'
+import {
+  haveSameRows,
+  nothingPending,
+  pendingAfter,
+  pendingText,
+  pendingWith,
+  startsWith,
+  withChangedRow,
+  type PendingChanges,
+} from '~/lib/xapps/liveRows'
+import { removedHere } from '~/lib/xapps/removedHere'
 
 const READ_AGAIN_MILLISECONDS = 1000
 const COUNT_AGAIN_MILLISECONDS = 3000
+const NO_ROWS: readonly XApp[] = []
 
 export interface LiveList {
   /** Changes that wait for the reader, such as "3 new, 1 gone"; null: none. */
@@ -17,13 +29,17 @@ export interface LiveList {
 }
 
 /**
- * Keeps a page of the list up to date. A changed row changes in its place. New rows and rows that are gone wait while
- * `isBusy` says that the reader is at work in the table.
+ * Keeps a page of the list up to date. A changed row changes in its place. While `isBusy` says that the reader is at
+ * work in the table, new rows and rows that are gone wait, unless no row moves, or it is the reader who removed a row.
  */
 export function useLiveList(list: ReturnType<typeof xappsQuery>, filters: Query, isBusy: () => boolean): LiveList {
   const client = useQueryClient()
-  const [pending, setPending] = useState(NOTHING_PENDING)
-  const waiting = useRef(NOTHING_PENDING)
+  const waiting = useRef(nothingPending(NO_ROWS))
+  const [pending, setPending] = useState<{ shown: PendingChanges['shown']; text: string | null }>({
+    shown: NO_ROWS,
+    text: null,
+  })
+  const reads = useRef(0)
   const timers = useRef(new Map<string, ReturnType<typeof setTimeout>>())
   const later = useCallback((name: string, milliseconds: number, run: () => void): void => {
     if (timers.current.has(name)) return
@@ -37,58 +53,78 @@ export function useLiveList(list: ReturnType<typeof xappsQuery>, filters: Query,
     const running = timers.current
     return () => running.forEach((timer) => clearTimeout(timer))
   }, [])
+  const shownPage = client.getQueryData(list.queryKey)
   const readCounts = (): void => void client.invalidateQueries({ queryKey: ['xapps', 'facets'] })
+  const wait = (change: (before: PendingChanges) => PendingChanges): void => {
+    const shown = client.getQueryData(list.queryKey)?.content ?? NO_ROWS
+    const isCurrent = haveSameRows(waiting.current.shown, shown)
+    const next = change(isCurrent ? waiting.current : nothingPending(shown))
+    waiting.current = next
+    const text = isBusy() ? pendingText(next) : null
+    setPending((last) => (last.text === text && last.shown === next.shown ? last : { shown: next.shown, text }))
+  }
   const show = (): void => {
-    waiting.current = NOTHING_PENDING
-    setPending(NOTHING_PENDING)
+    wait(({ shown }) => nothingPending(shown))
     void client.invalidateQueries({ queryKey: ['xapps', 'list'] })
   }
+  /** Shows the list as it is now, or says how it differs if rows that the reader is at work with would move. */
+  const readAgain = async (isMissed: boolean): Promise<void> => {
+    reads.current += 1
+    const read = reads.current
+    try {
+      // A key of its own: an answer that is under way may be older than the change.
+      const next = await client.query({ ...list, queryKey: [...list.queryKey, `${read}`], staleTime: 0, gcTime: 0 })
+      if (read !== reads.current) return
+      const shown = client.getQueryData(list.queryKey)?.content ?? NO_ROWS
+      if (isBusy() && !startsWith(next.content, shown)) {
+        wait((before) => ({ ...pendingWith(before, next.content), isOutdated: isMissed || before.isOutdated }))
+        return
+      }
+      client.setQueryData(list.queryKey, next)
+      wait(() => nothingPending(next.content))
+    } catch (error: unknown) {
+      // After what the shell says for the whole page, this is called again. Any other refusal belongs to the list:
+      // read there, it stands in its place, or a page that is gone is left.
+      if (isSaidOnce(error)) return
+      if (isBusy()) wait((before) => ({ ...before, isOutdated: before.gone.size === 0 }))
+      else show()
+    }
+  }
   const onChange = (change: Change): void => {
+    const { type, record } = change
     later('counts', COUNT_AGAIN_MILLISECONDS, readCounts)
-    if (change.type === 'modified') {
-      client.setQueryData(list.queryKey, (page) => changedPage(page, change.record))
-      return
-    }
-    waiting.current = pendingAfter(waiting.current, change)
-    showOrWait(READ_AGAIN_MILLISECONDS)
+    if (type === 'deleted' && removedHere.get().has(record.uid)) takeOut(record.uid)
+    else client.setQueryData(list.queryKey, (page) => changedPage(page, record))
+    if (type === 'modified') return
+    wait((before) => pendingAfter(before, change))
+    later('list', READ_AGAIN_MILLISECONDS, () => void latest.current.readAgain(false))
   }
-  const showOrWait = (milliseconds: number): void => {
-    if (isBusy()) setPending(waiting.current)
-    else
-      later('list', milliseconds, () => {
-        if (isBusy()) setPending(waiting.current)
-        else show()
-      })
-  }
-  /** Reads the list after changes were missed. Rows that the reader is at work with stay where they are. */
-  const readMissed = async (): Promise<void> => {
-    const page = await client.query({ ...list, queryKey: [...list.queryKey, 'missed'], staleTime: 0, gcTime: 0 })
-    const shown = client.getQueryData(list.queryKey)
-    if (shown !== undefined && isBusy() && !haveSameRows(shown.content, page.content)) {
-      waiting.current = { ...waiting.current, isOutdated: true }
-      setPending(waiting.current)
-      return
-    }
-    waiting.current = NOTHING_PENDING
-    setPending(NOTHING_PENDING)
-    client.setQueryData(list.queryKey, page)
+  const takeOut = (uid: string): void => {
+    const page = client.getQueryData(list.queryKey)
+    if (page?.content.some((row) => row.uid === uid) !== true) return
+    const content = page.content.filter((row) => row.uid !== uid)
+    const isCurrent = haveSameRows(waiting.current.shown, page.content)
+    if (isCurrent) waiting.current = { ...waiting.current, shown: content, next: null }
+    client.setQueryData(list.queryKey, { ...page, content, total_count: page.total_count - 1 })
+    // Another page follows, or what is said of an empty list.
+    if (content.length === 0) show()
   }
   const onMissed = (): void => {
     readCounts()
-    // A failure shows where the list itself is read, and the connection tells when to try again.
-    readMissed().catch(() => undefined)
+    void readAgain(true)
   }
-  const latestOnMissed = useRef(onMissed)
+  const latest = useRef({ readAgain, onMissed })
   useEffect(() => {
-    latestOnMissed.current = onMissed
+    latest.current = { readAgain, onMissed }
   })
-  useEffect(() => onReconnect(() => latestOnMissed.current()), [])
+  useEffect(() => onReconnect(() => latest.current.onMissed()), [])
   useChanges({
     query: { ...filters, fields: 'summary' },
     onChange,
     onReset: onMissed,
   })
-  return { pending: pendingText(pending), show }
+  const isOfShown = shownPage !== undefined && haveSameRows(pending.shown, shownPage.content)
+  return { pending: isOfShown ? pending.text : null, show }
 }
 
 function changedPage(page: PageOf<XApp> | undefined, record: XApp): PageOf<XApp> | undefined {

@@ -9,6 +9,7 @@ import {
   NO_FIELDS,
   numericVersion,
   ownerOf,
+  versionNote,
   withoutContradictions,
   type DeployFields,
 } from './form'
@@ -40,6 +41,8 @@ describe('the form of a deployment', () => {
     ['namespace', '', 'missing'],
     ['organization', '---', 'at least one letter'],
     ['timeout', '5', 'duration'],
+    ['timeout', '25h', 'between 1s and 24h'],
+    ['timeout', '999ms', 'between 1s and 24h'],
     ['releaseName', 'a'.repeat(54), 'at most 53'],
   ] as const)('refuses %s %j', (name, value, message) => {
     expect(formProblems({ ...FIELDS, [name]: value }, 'upload').get(`xAppForm.${name}`)).toContain(message)
@@ -116,4 +119,14 @@ it('prefers what a link asks for to what was typed before', () => {
     team: 'ran',
   })
   expect(withoutContradictions({ adopt: false }, { ...nothing, adopt: true })).toEqual({})
+})
+
+it('says where a version comes from that the chart writes in another way', () => {
+  expect(versionNote('0.3.0', '0.3.0-rc.1')).toBe('From 0.3.0-rc.1: the version of an xApp has only numbers and dots.')
+  expect(versionNote('0.2', '0.2.x')).toContain('From 0.2.x')
+  expect([versionNote('0.3.0', '0.3.0'), versionNote('7.1', '0.3.0-rc.1'), versionNote('', 'latest')]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ])
 })

@@ -1,5 +1,8 @@
 /** The form of a deployment: what a page holds of it, what is wrong with it, and what is sent. */
 
+import { userInfoProblem } from '~/lib/repositories/form'
+import { parseDuration } from '~/lib/time'
+
 export type Method = 'upload' | 'repository'
 
 export const METHOD_NAMES: Readonly<Record<Method, string>> = {
@@ -108,7 +111,7 @@ export function apiField(name: FieldName): string {
 
 const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const DOTTED_NUMERIC = /^[0-9]+(?:\.[0-9]+)*$/
-const DURATION = /^(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h))+$/
+const TIMEOUT_SECONDS = { min: 1, max: 24 * 60 * 60 }
 const CHART_URL = /^(?:https?|oci):\/\/[^\s/]+/
 const RELEASE_NAME_MAX = 53
 
@@ -124,8 +127,12 @@ const RULES: Partial<Record<FieldName, Rule>> = {
     DNS_LABEL.test(value)
       ? null
       : 'May have lower-case letters, digits and -, at most 63, a letter or digit at both ends.',
-  url: (value) => (CHART_URL.test(value) ? null : 'Must begin with https://, http:// or oci://.'),
-  timeout: (value) => (DURATION.test(value) ? null : 'Must be a duration, such as 5m or 90s.'),
+  url: (value) => (CHART_URL.test(value) ? userInfoProblem(value) : 'Must begin with https://, http:// or oci://.'),
+  timeout: (value) => {
+    const seconds = parseDuration(value)
+    const isInBounds = seconds !== null && seconds >= TIMEOUT_SECONDS.min && seconds <= TIMEOUT_SECONDS.max
+    return isInBounds ? null : 'Must be a duration between 1s and 24h, such as 90s, 5m or 1h30m.'
+  },
   releaseName: (value) =>
     DNS_LABEL.test(value) && value.length <= RELEASE_NAME_MAX
       ? null
@@ -211,6 +218,12 @@ export function methodOfForm(form: Readonly<Record<string, unknown>>): Method {
 /** The dotted numeric part of a chart's version, which is what the version of an xApp may be: `1.2.3-rc.1` is `1.2.3`. */
 export function numericVersion(version: string): string {
   return /^v?([0-9]+(?:\.[0-9]+)*)/.exec(version)?.[1] ?? ''
+}
+
+/** What the page says below a version that is not written as that of the chart it comes from. */
+export function versionNote(version: string, chartVersion: string): string | undefined {
+  if (version === '' || version === chartVersion || version !== numericVersion(chartVersion)) return undefined
+  return `From ${chartVersion}: the version of an xApp has only numbers and dots.`
 }
 
 /** The name of a signed-in user as an owner: of a service account only its name. */

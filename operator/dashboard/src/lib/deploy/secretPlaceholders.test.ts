@@ -69,7 +69,8 @@ describe('the placeholders of secrets', () => {
     })
   })
 
-  it('are found in time that grows with the length only', { timeout: 5_000 }, () => {
+  // Work that grows with the square of the length would take hours.
+  it('are found with work that grows with the length only', () => {
     const units = [
       'a',
       ' ',
@@ -87,7 +88,7 @@ describe('the placeholders of secrets', () => {
       '\\',
     ]
     for (const unit of units) {
-      const text = unit.repeat(300_000 / unit.length)
+      const text = unit.repeat(1_000_000 / unit.length)
       holdsSecret(text)
       withoutUserInfo(text)
     }

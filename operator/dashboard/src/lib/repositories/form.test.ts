@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import {
   fieldsOfRepository,
   NO_REPOSITORY,
+  PLAIN_HTTP_LABEL,
   repositoryManifest,
   repositoryProblems,
   repositorySettings,
@@ -27,6 +28,27 @@ test('each missing field is named', () => {
   expect([...repositoryProblems({ ...FILLED, credentials: 'basic' }).keys()]).toEqual(['username', 'password'])
   expect([...repositoryProblems({ ...FILLED, url: 'ftp://x', verify: 'cosign' }).keys()]).toEqual(['url', 'verify'])
   expect(repositoryProblems(FILLED).size).toBe(0)
+})
+
+test('credentials go over http only if that is chosen, kept ones too', () => {
+  const plain = { ...FILLED, url: 'http://charts.example.com', username: 'jane', password: 'p', token: 't' }
+  for (const credentials of ['basic', 'token', 'keep'] as const) {
+    expect([...repositoryProblems({ ...plain, credentials })]).toEqual([
+      ['url', expect.stringContaining(`select "${PLAIN_HTTP_LABEL}"`)],
+    ])
+    expect(repositoryProblems({ ...plain, credentials, allowPlainHTTP: true }).size).toBe(0)
+    expect(repositoryProblems({ ...plain, credentials, url: FILLED.url }).size).toBe(0)
+  }
+  expect(repositoryProblems(plain).size).toBe(0)
+})
+
+test('credentials have fields of their own, and no place in a URL', () => {
+  for (const url of ['https://jane:secret@charts.example.com', 'oci://jane@registry.example.com/charts']) {
+    const problem = repositoryProblems({ ...FILLED, url }).get('url')
+    expect(problem).toContain('Enter them under Credentials')
+    expect(problem).not.toMatch(/jane|secret/)
+  }
+  expect(repositoryProblems({ ...FILLED, url: 'https://charts.example.com/@acme?a=b@c' }).size).toBe(0)
 })
 
 test('a new repository sends what was filled in', () => {

@@ -33,6 +33,9 @@ export const NO_REPOSITORY: RepositoryFields = {
   verifySecret: '',
 }
 
+/** The checkbox that is shown with an http URL. */
+export const PLAIN_HTTP_LABEL = 'Send them over http, where others can read them'
+
 /** Labels by the name of the field in `errors[]`. */
 export const REPOSITORY_LABELS: Readonly<Record<string, string>> = {
   name: 'Name',
@@ -42,7 +45,7 @@ export const REPOSITORY_LABELS: Readonly<Record<string, string>> = {
   password: 'Password',
   token: 'Token',
   caBundle: 'Certificates (PEM)',
-  allowPlainHTTP: 'Send credentials over http',
+  allowPlainHTTP: PLAIN_HTTP_LABEL,
   insecureSkipTLSVerify: 'Certificates',
   interval: 'Read every',
   verify: 'Signatures',
@@ -51,6 +54,25 @@ export const REPOSITORY_LABELS: Readonly<Record<string, string>> = {
 const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const URL_PATTERN = /^(?:https?|oci):\/\/[!-~]+$/
 const NAME_RULE = 'May have lower-case letters, digits and -, at most 63, a letter or digit at both ends.'
+
+export function isPlainHttp(url: string): boolean {
+  return url.trim().toLowerCase().startsWith('http://')
+}
+
+/** What is wrong with a URL that has credentials in it; null if it has none. They would be shown to everybody. */
+export function userInfoProblem(url: string): string | null {
+  if (!/^[a-z]+:\/\/[^/?#]*@/i.test(url.trim())) return null
+  return 'A user name or a password may not stand in a URL. Enter them under Credentials.'
+}
+
+/** What is wrong with the URL of a repository with credentials; null if they may be sent to it. */
+export function plainHttpProblem({
+  url,
+  allowPlainHTTP,
+}: Pick<RepositoryFields, 'url' | 'allowPlainHTTP'>): string | null {
+  if (allowPlainHTTP || !isPlainHttp(url)) return null
+  return `Others can read credentials that go over http. Use https, or select "${PLAIN_HTTP_LABEL}" below them.`
+}
 
 /** What is wrong with each field, by its name in `errors[]`. The gateway checks again, and more. */
 export function repositoryProblems(fields: RepositoryFields): ReadonlyMap<string, string> {
@@ -63,9 +85,10 @@ export function repositoryProblems(fields: RepositoryFields): ReadonlyMap<string
   const name = (value: string): string | null => (DNS_LABEL.test(value) ? null : NAME_RULE)
   need('name', fields.name.trim(), name)
   need('namespace', fields.namespace.trim(), name)
-  need('url', fields.url.trim(), (value) =>
-    URL_PATTERN.test(value) ? null : 'Must begin with https://, http:// or oci://, without blanks.',
-  )
+  need('url', fields.url.trim(), (value) => {
+    if (!URL_PATTERN.test(value)) return 'Must begin with https://, http:// or oci://, without blanks.'
+    return userInfoProblem(value) ?? (fields.credentials === 'none' ? null : plainHttpProblem(fields))
+  })
   if (fields.credentials === 'basic') {
     need('username', fields.username)
     need('password', fields.password)
@@ -109,7 +132,7 @@ export function repositorySettings(fields: RepositoryFields, { isChange }: { isC
 const SECRETS = ['username', 'password', 'token', 'caBundle'] as const
 
 /** The same for a command to copy: what is secret is a placeholder. */
-export function settingsToCopy(settings: Settings): Settings {
+export function settingsToCopy<T extends Partial<Settings>>(settings: T): T {
   const shown = { ...settings }
   for (const name of SECRETS) if (typeof shown[name] === 'string') shown[name] = `<${name}>`
   return shown

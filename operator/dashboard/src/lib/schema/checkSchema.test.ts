@@ -33,8 +33,9 @@ describe('values against the schema of a chart', () => {
 
   it('fail where they stand, once each', () => {
     const found = problems({ owner: 'j', replicas: 0, image: { tag: 'x' }, hosts: [{ name: 'a' }, {}], extra: 1 })
-    expect(found.map(([path]) => path).sort()).toEqual(['extra', 'hosts[1]', 'image.tag', 'owner', 'replicas'])
-    expect(Object.fromEntries(found)['hosts[1]']).toBe('The property "name" is missing.')
+    expect(found.map(([path]) => path).sort()).toEqual(['extra', 'hosts[1].name', 'image.tag', 'owner', 'replicas'])
+    expect(Object.fromEntries(found)['hosts[1].name']).toBe('This is missing.')
+    expect(Object.fromEntries(found)['image.tag']).toBe('The text does not match ^[0-9.]+$.')
     expect(Object.fromEntries(found).extra).toBe('The schema of the chart does not allow this.')
   })
 

@@ -5,7 +5,7 @@
  */
 import { Validator, type OutputUnit, type SchemaDraft } from '@cfworker/json-schema'
 
-import { isObject, pathOfPointer, pathText, resolvePath, type Path, type Value } from '~/lib/values/value'
+import { isObject, pathOfPointer, pathText, resolvePath, valueAt, type Path, type Value } from '~/lib/values/value'
 
 export interface SchemaProblem {
   path: Path
@@ -43,7 +43,7 @@ export function checkSchema(values: Value, schema: Value): SchemaCheck {
   try {
     const validator = new Validator(schema, draftOf(schema), false)
     const { errors } = validator.validate(asNumbers(values))
-    return { checked: true, problems: plainProblems(errors, values) }
+    return { checked: true, problems: plainProblems(errors, values, schema) }
   } catch {
     return {
       checked: false,
@@ -68,14 +68,16 @@ function asNumbers(value: Value): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, asNumbers(inner)]))
 }
 
-function plainProblems(errors: readonly OutputUnit[], values: Value): SchemaProblem[] {
+function plainProblems(errors: readonly OutputUnit[], values: Value, schema: Value): SchemaProblem[] {
   const seen = new Set<string>()
   const problems: SchemaProblem[] = []
   for (const error of errors) {
     if (problems.length === PROBLEMS_MAX) break
     if (OUTER_KEYWORDS.has(error.keyword) && hasCause(error, errors)) continue
-    const path = resolvePath(values, pathOfPointer(error.instanceLocation))
-    const problem = { path, message: plainMessage(error) }
+    const place = resolvePath(values, pathOfPointer(error.instanceLocation))
+    // The gateway names the missing value too, not what it is missing in.
+    const path = error.keyword === 'required' ? [...place, missingProperty(error)] : place
+    const problem = { path, message: plainMessage(error, schema) }
     const id = `${pathText(path)} ${problem.message}`
     if (!seen.has(id)) problems.push(problem)
     seen.add(id)
@@ -93,11 +95,17 @@ function hasCause(error: OutputUnit, errors: readonly OutputUnit[]): boolean {
   )
 }
 
-function plainMessage({ keyword, error }: OutputUnit): string {
-  const quoted = /"([^"]*)"/.exec(error)?.[1] ?? ''
-  if (keyword === 'required')
-    return `The property "${/required property "(.*)"\.$/.exec(error)?.[1] ?? quoted}" is missing.`
+const RULE_CHARACTERS_MAX = 100
+
+function missingProperty({ error }: OutputUnit): string {
+  return /required property "(.*)"\.$/s.exec(error)?.[1] ?? ''
+}
+
+function plainMessage({ keyword, keywordLocation, error }: OutputUnit, schema: Value): string {
+  if (keyword === 'required') return 'This is missing.'
   if (keyword === 'false' || keyword === 'additionalProperties') return 'The schema of the chart does not allow this.'
+  const rule = keyword === 'pattern' ? valueAt(schema, pathOfPointer(keywordLocation)) : undefined
+  if (typeof rule === 'string' && rule.length <= RULE_CHARACTERS_MAX) return `The text does not match ${rule}.`
   return error
     .replace(/^Instance type /, 'The type ')
     .replace(/^Instance /, 'The value ')

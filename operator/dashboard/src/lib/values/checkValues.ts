@@ -59,6 +59,14 @@ export function checkValuesSchema(text: string, chart: ChartFacts): SchemaResult
   return { problems, unchecked: null }
 }
 
+/** What the gateway refused and the page has not found by itself: what is wrong with a value is listed once. */
+export function notFoundHere(refused: readonly MarkedProblem[], found: readonly MarkedProblem[]): MarkedProblem[] {
+  const errors = found.filter(({ severity }) => severity === 'error')
+  return refused.filter(
+    ({ path, line }) => !errors.some((error) => (error.path === null ? error.line === line : error.path === path)),
+  )
+}
+
 /** What the gateway shows instead of a secret; sent back, it stands for that secret. */
 const MASK = '••••••'
 

@@ -13,10 +13,15 @@ function wholeNumber(value: bigint): number | bigint {
   return Number.isSafeInteger(number) ? number : value
 }
 
-function decimal(text: string): number | bigint {
+/** What no float64 can hold is a text to helm. */
+function finite(value: number, text: string): number | string {
+  return Number.isFinite(value) ? value : text
+}
+
+function decimal(text: string): number | bigint | string {
   const digits = text.replaceAll('_', '')
   // More digits than a uint64 has are a float to helm, and BigInt would take long.
-  return digits.length > 20 ? Number(digits) : wholeNumber(BigInt(digits.replace(/^\+/, '')))
+  return digits.length > 20 ? finite(Number(digits), text) : wholeNumber(BigInt(digits.replace(/^\+/, '')))
 }
 
 function prefixed(text: string): number | bigint {
@@ -61,7 +66,7 @@ export const HELM_SCALARS: ScalarTag[] = [
   tag(
     'float',
     /^[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?$/,
-    (text) => Number(text.replaceAll('_', '')),
+    (text) => finite(Number(text.replaceAll('_', '')), text),
     (value) => typeof value === 'number',
   ),
 ]

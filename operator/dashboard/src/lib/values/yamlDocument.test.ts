@@ -1,6 +1,7 @@
 // @vitest-environment node
 import { describe, expect, it } from 'vitest'
 
+import { GROWTH_MAX, growthOfWork } from '~/lib/testGrowth'
 import { parsePathText, pathOfPointer, pathText, resolvePath, type Path, type Value } from './value'
 import { entriesOf, parseYaml, roundedIntegers } from './yamlDocument'
 import { applyEdit } from './yamlEdit'
@@ -17,6 +18,8 @@ describe('what a text means to helm', () => {
     ['-0x10', -16],
     ['089', 89],
     ['1_000', 1000],
+    ['1e400', '1e400'],
+    ['9'.repeat(400), '9'.repeat(400)],
     ['on', true],
     ['y', true],
     ['No', false],
@@ -108,13 +111,16 @@ describe('a hostile text', () => {
     expect(applyEdit(text, { kind: 'set', path: ['z'], value: 1 })).toBeNull()
   })
 
-  it('is read in a time that grows with its length only', () => {
-    const keys = Array.from({ length: 40_000 }, (_, index) => `k${index}: 1`)
-    const parsed = parseYaml([...keys, 'k7: 1'].join('\n'))
-    expect(Object.keys(parsed.values)).toHaveLength(40_000)
-    expect(parsed.problems).toMatchObject([{ line: 40_001, message: 'This key is there twice. Give it once.' }])
-    const aliases = Array.from({ length: 20_000 }, () => '  - *a')
-    expect(parseYaml(`a: &a 1\nb:\n${aliases.join('\n')}`).values.b).toHaveLength(20_000)
+  it('takes work that grows with its length, and not with its square', () => {
+    const keys = (count: number): string =>
+      [...Array.from({ length: count }, (_, index) => `k${index}: 1`), 'k7: 1'].join('\n')
+    const parsed = parseYaml(keys(2_500))
+    expect(Object.keys(parsed.values)).toHaveLength(2_500)
+    expect(parsed.problems).toMatchObject([{ line: 2_501, message: 'This key is there twice. Give it once.' }])
+    const aliases = (count: number): string => `a: &a 1\nb:\n${'  - *a\n'.repeat(count)}`
+    expect(parseYaml(aliases(2_500)).values.b).toHaveLength(2_500)
+    expect(growthOfWork(keys, 2_500, parseYaml)).toBeLessThan(GROWTH_MAX)
+    expect(growthOfWork(aliases, 2_500, parseYaml)).toBeLessThan(GROWTH_MAX)
   })
 })
 

@@ -1,7 +1,7 @@
 /** What a person can do about an xApp that is not Ready. */
 
 import type { Cause } from '~/lib/xapp/cause'
-import type { XApp } from '~/lib/xapp/types'
+import type { Revision, XApp } from '~/lib/xapp/types'
 
 export type Remedy =
   'values' | 'upgrade' | 'retry' | 'rollback' | 'reconcile' | 'resume' | 'events' | 'repositories' | 'adopt'
@@ -29,7 +29,7 @@ const BY_CONTAINER: Readonly<Record<string, Advice>> = {
   },
   OOMKilled: {
     text: 'The container needs more memory than its limit. Raise the memory limit in the values.',
-    remedies: ['values', 'upgrade'],
+    remedies: ['values', 'upgrade', 'retry'],
   },
   ImagePullBackOff: IMAGE,
   ErrImagePull: IMAGE,
@@ -102,7 +102,7 @@ const UNSCHEDULABLE = /didn't match|Insufficient|unschedulable|nodes are availab
 
 const SCHEDULING: Advice = {
   text: 'No node has room for the pod, or may run it. Lower its requests in the values, correct its node selector, or ask for more nodes.',
-  remedies: ['values', 'upgrade'],
+  remedies: ['values', 'upgrade', 'retry'],
 }
 
 /** Returns what to do about a cause. Rolling back is offered if there is a revision to go back to. */
@@ -130,11 +130,31 @@ function lookUp(table: Readonly<Record<string, Advice>>, reason: string | null |
   return reason !== null && reason !== undefined && Object.hasOwn(table, reason) ? table[reason] : undefined
 }
 
-/** Returns the newest revision below the one in force that worked, or null. */
+const ROLLBACK = /^Rollback to ([0-9]{1,10})$/
+
+/**
+ * Returns the newest revision that was deployed and is another one than that in force, or null.
+ *
+ * Helm calls each revision superseded that a later one replaced, also one that never became healthy. If a rollback left
+ * that one behind, it is known: revision 3 that is a "Rollback to 1" is 1 again, and 2 was given up. If an upgrade
+ * replaced it, nothing is: neither Helm nor the operator keeps the health of old revisions.
+ */
 export function rollbackTarget(xapp: Pick<XApp, 'history' | 'release'>): number | null {
-  const current = xapp.release.revision ?? xapp.history[0]?.revision ?? 0
-  const earlier = xapp.history.filter(
-    ({ revision, status }) => revision < current && (status === 'superseded' || status === 'deployed'),
-  )
-  return earlier.length === 0 ? null : Math.max(...earlier.map(({ revision }) => revision))
+  const newestFirst = xapp.history.toSorted((a, b) => b.revision - a.revision)
+  let inForce = xapp.release.revision ?? newestFirst[0]?.revision ?? 0
+  for (const each of newestFirst) {
+    if (each.revision === inForce) inForce = restoredRevision(each) ?? inForce
+    else if (each.revision < inForce && wasDeployed(each)) return each.revision
+  }
+  return null
+}
+
+/** Returns the revision whose content a rollback brought back; null for what is no rollback. */
+function restoredRevision({ revision, description }: Revision): number | null {
+  const [, digits] = ROLLBACK.exec(description ?? '') ?? []
+  return digits === undefined || Number(digits) >= revision ? null : Number(digits)
+}
+
+function wasDeployed({ status }: Revision): boolean {
+  return status === 'superseded' || status === 'deployed'
 }

@@ -14,8 +14,8 @@ const FAILED = xappOf({
   message: 'pod kpi-0: container xapp: CrashLoopBackOff',
   release: { revision: 2 },
   history: [
-    { revision: 2, status: 'deployed', action: 'upgrade' },
-    { revision: 1, status: 'superseded', action: 'install' },
+    { revision: 2, status: 'deployed', action: 'upgrade', description: null },
+    { revision: 1, status: 'superseded', action: 'install', description: null },
   ],
 })
 const CRASH = healthOf({ status: 'Degraded', pods: [podOf({ containers: [CRASHING] })] })
@@ -45,6 +45,13 @@ describe('the container at fault', () => {
     const creating = containerOf({ ready: false, state: 'waiting', reason: 'ContainerCreating' })
     const done = containerOf({ init: true, ready: false, state: 'terminated', exitCode: 0 })
     expect(findCulprit([podOf({ containers: [done, creating] })])).toBeNull()
+  })
+
+  it('has run out of memory also while it waits for its next run', () => {
+    const lastState = { reason: 'OOMKilled', exitCode: 137, signal: 9, startedAt: null, finishedAt: null }
+    const killed = { ...CRASHING, exitCode: null, lastState }
+    const culprit = findCulprit([podOf({ containers: [killed] })])
+    expect(culprit && culpritText(culprit)).toBe('OOMKilled, exit 137, 7 restarts')
   })
 
   it('is described with reason, exit code and restarts', () => {
@@ -134,7 +141,10 @@ describe('what to do', () => {
 
   it('is about the nodes if no node takes a pod', () => {
     const message = "pod kpi-0: 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity"
-    expect(advice({ reason: 'HealthCheckFailed', message }).text).toContain('No node has room')
+    const nodes = advice({ reason: 'HealthCheckFailed', message })
+    expect(nodes.text).toContain('No node has room')
+    // The operator does not try again by itself once it has gone back to the revision before.
+    expect(nodes.remedies).toEqual(['values', 'upgrade', 'retry'])
   })
 
   it('is to adopt an xApp that is known by its labels', () => {
@@ -148,14 +158,34 @@ describe('what to do', () => {
 })
 
 describe('the revision to go back to', () => {
+  const revision = (number: number, status: string, description: string | null = 'Upgrade complete') => ({
+    revision: number,
+    status,
+    action: 'upgrade',
+    description,
+  })
+  const targetOf = (...history: XApp['history']) =>
+    rollbackTarget({ history, release: { revision: history[0]?.revision ?? null } })
+
   it('is the newest one below the one in force that worked', () => {
-    const history = [
-      { revision: 4, status: 'deployed', action: 'upgrade' },
-      { revision: 3, status: 'failed', action: 'upgrade' },
-      { revision: 2, status: 'superseded', action: 'upgrade' },
-      { revision: 1, status: 'superseded', action: 'install' },
-    ]
-    expect(rollbackTarget({ history, release: { revision: 4 } })).toBe(2)
-    expect(rollbackTarget({ history: history.slice(0, 1), release: { revision: 4 } })).toBeNull()
+    const earlier = [revision(3, 'failed', null), revision(2, 'superseded'), revision(1, 'superseded')]
+    expect(targetOf(revision(4, 'deployed'), ...earlier)).toBe(2)
+    expect(targetOf(revision(4, 'deployed'))).toBeNull()
+    expect(targetOf()).toBeNull()
+  })
+
+  it('is not one that a rollback gave up, nor the one that it brought back', () => {
+    const undone = [revision(3, 'deployed', 'Rollback to 1'), revision(2, 'superseded'), revision(1, 'superseded')]
+    expect(targetOf(...undone)).toBeNull()
+    expect(targetOf(...undone.slice(0, 2))).toBeNull()
+    const later = [revision(6, 'deployed', 'Rollback to 4'), revision(5, 'superseded')]
+    const before = [revision(4, 'superseded', 'Rollback to 2'), revision(3, 'superseded'), revision(2, 'superseded')]
+    expect(targetOf(...later, ...before)).toBeNull()
+    expect(targetOf(...later, ...before, revision(1, 'superseded'))).toBe(1)
+    expect(targetOf(revision(5, 'deployed'), ...before)).toBe(4)
+  })
+
+  it('believes no description that names a later revision', () => {
+    expect(targetOf(revision(2, 'deployed', 'Rollback to 9'), revision(1, 'superseded'))).toBe(1)
   })
 })

@@ -52,7 +52,7 @@ function culpritOf(pod: Pod, container: Container): Culprit {
   return {
     pod: pod.name,
     container: container.name,
-    reason: container.reason ?? container.lastState?.reason ?? null,
+    reason: reasonOf(container),
     exitCode: container.exitCode ?? container.lastState?.exitCode ?? null,
     restarts: container.restarts,
     lastWords: container.message,
@@ -70,6 +70,21 @@ export function findCause(xapp: XApp, health: HealthReport | undefined): Cause |
   const message = (isReady ? health?.message : xapp.message) ?? health?.message ?? xapp.message ?? ''
   if (!isAtFault(xapp, culprit)) return null
   return { message, culprit, lastEvent: lastEventOf(health, culprit) }
+}
+
+const OUT_OF_MEMORY = 'OOMKilled'
+
+/** Between its runs, a container waits in CrashLoopBackOff, whatever ended the last one. */
+function reasonOf({ reason, lastState }: Container): string | null {
+  const last = lastState?.reason ?? null
+  return reason === 'CrashLoopBackOff' && last === OUT_OF_MEMORY ? last : (reason ?? last)
+}
+
+export type Told = Pick<XApp, 'phase' | 'reason' | 'message'>
+
+/** Returns the message of the operator, unless it is older than the uninstall, which goes on in a suspended xApp too. */
+export function currentMessage({ phase, reason, message }: Told): string | null {
+  return phase === 'Uninstalling' && reason === 'Suspended' ? null : message
 }
 
 /** While a deployment runs as it should, nothing is wrong yet. */

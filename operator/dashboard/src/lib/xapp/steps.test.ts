@@ -36,8 +36,14 @@ describe('the steps', () => {
     expect(steps[3]).toEqual({ id: 'objects', label: 'Objects 3 of 4', state: 'failed' })
   })
 
+  it('do not call all objects ready where these failed and were rolled back', () => {
+    const failed = { ...DEPLOYING, stalled: true, reason: 'HealthCheckFailed', resources: { total: 4, ready: 4 } }
+    const steps = progressSteps({ ...failed, progress: progressOf({ step: 'objects' }) })
+    expect(steps[3]).toEqual({ id: 'objects', label: 'Objects', state: 'failed' })
+  })
+
   it('name what helm did last', () => {
-    const history = [{ revision: 3, status: 'deployed', action: 'Rollback' }]
+    const history = [{ revision: 3, status: 'deployed', action: 'Rollback', description: 'Rollback to 1' }]
     const steps = progressSteps(xappOf({ history, release: { revision: 3 } }))
     expect(steps[2]?.label).toBe('Helm rollback')
     expect(steps.every(({ state }) => state === 'done')).toBe(true)

@@ -26,18 +26,20 @@ export function progressSteps(xapp: XApp): ProgressStep[] {
   const at = ORDER.indexOf(STEP_OF[progress.step])
   const isReady = progress.step === 'ready'
   const hasFailed = !isReady && (xapp.stalled || isFailureReason(xapp.reason))
-  return ORDER.map((id, index) => ({
-    id,
-    label: labelOf(id, xapp),
-    state: index < at || isReady ? 'done' : index > at ? 'waiting' : hasFailed ? 'failed' : 'current',
-  }))
+  return ORDER.map((id, index) => {
+    const state = index < at || isReady ? 'done' : index > at ? 'waiting' : hasFailed ? 'failed' : 'current'
+    return { id, label: labelOf(id, state, xapp), state }
+  })
 }
 
-function labelOf(id: ProgressStep['id'], xapp: XApp): string {
+function labelOf(id: ProgressStep['id'], state: ProgressStep['state'], xapp: XApp): string {
   const { resources, progress } = xapp
+  const allReady = resources.ready === resources.total
   if (id === 'accepted') return 'Accepted'
   if (id === 'chart') return progress?.step === 'render' ? 'Chart and values' : 'Chart'
   if (id === 'helm') return `Helm ${helmAction(xapp)}`
+  // After a rollback all objects are ready again; those of the revision that failed are gone.
+  if (id === 'objects' && state === 'failed' && allReady) return 'Objects'
   if (id === 'objects') return resources.total > 0 ? `Objects ${resources.ready} of ${resources.total}` : 'Objects'
   return 'Ready'
 }

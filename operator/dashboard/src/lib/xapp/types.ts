@@ -72,6 +72,8 @@ export interface Revision {
   revision: number
   status: string | null
   action: string | null
+  /** Helm's own sentence about it; null if it is none of Helm's. */
+  description: string | null
 }
 
 export interface XApp {

@@ -2,17 +2,38 @@ import { describe, expect, it } from 'vitest'
 
 import { rowReason } from './rowReason'
 
+const reasonOf = (message: string | null, phase = 'Degraded', reason = 'HealthCheckFailed'): string =>
+  rowReason({ phase, reason, message })
+
 describe('rowReason', () => {
   it('begins with the container at fault, which a long name of a pod would push out of the row', () => {
     const message =
       'not healthy within spec.timeout (20s): pod kpi-7d5-lfgs7: container xapp: CrashLoopBackOff (exit code 42)'
-    expect(rowReason(message)).toBe('container xapp: CrashLoopBackOff (exit code 42) (pod kpi-7d5-lfgs7)')
-    expect(rowReason('pod kpi-0: container xapp: OOMKilled')).toBe('container xapp: OOMKilled (pod kpi-0)')
+    expect(reasonOf(message)).toBe('container xapp: CrashLoopBackOff (exit code 42) (pod kpi-7d5-lfgs7)')
+    expect(reasonOf('pod kpi-0: container xapp: OOMKilled')).toBe('container xapp: OOMKilled (pod kpi-0)')
+  })
+
+  it('says first that it was rolled back: the row calls the revision in force Healthy', () => {
+    const advice = 'rolled back to revision 1; change spec, chart or values, or set the annotation retry-at'
+    expect(reasonOf(`not healthy within spec.timeout: pod kpi-0: container xapp: OOMKilled; ${advice}`)).toBe(
+      'Rolled back to revision 1: container xapp: OOMKilled (pod kpi-0)',
+    )
+    expect(reasonOf(`not healthy within spec.timeout: pod kpi-0: Unschedulable; ${advice}`)).toBe(
+      'Rolled back to revision 1: not healthy within spec.timeout: pod kpi-0: Unschedulable',
+    )
+  })
+
+  it('does not repeat of an xApp that goes what was said while it was suspended', () => {
+    const suspended = 'spec.suspend is true: the release is left as it is'
+    expect(reasonOf(suspended, 'Uninstalling', 'Suspended')).toBe('')
+    expect(reasonOf(suspended, 'Suspended', 'Suspended')).toBe(suspended)
+    expect(reasonOf('waiting for 2 pods', 'Uninstalling', 'Progressing')).toBe('waiting for 2 pods')
   })
 
   it('leaves all other reasons as they are', () => {
     for (const message of ['pod kpi-0: Unschedulable', "the chart's schema refuses 1 value", '']) {
-      expect(rowReason(message)).toBe(message)
+      expect(reasonOf(message)).toBe(message)
     }
+    expect(reasonOf(null)).toBe('')
   })
 })

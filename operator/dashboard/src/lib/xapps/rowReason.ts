@@ -1,6 +1,20 @@
-const POD_AT_FAULT = /^.*?\bpod (\S+): (container \S+: .+)$/s
+import { currentMessage, type Told } from '~/lib/xapp/cause'
 
-/** Returns why an xApp is not Ready with the cause first, because a row has room for two lines only. */
-export function rowReason(message: string): string {
+const POD_AT_FAULT = /^.*?\bpod (\S+): (container \S+: .+)$/s
+const ROLLED_BACK = /^; (rolled back to revision \d+)/
+
+/**
+ * Returns why an xApp is not Ready with the cause first, because a row has room for two lines only; empty if nothing is
+ * to be said. What was rolled back is said before its cause: the revision in force is well.
+ */
+export function rowReason(xapp: Told): string {
+  const message = currentMessage(xapp) ?? ''
+  const end = message.lastIndexOf('; rolled back to revision ')
+  const [, rolledBack] = end === -1 ? [] : (ROLLED_BACK.exec(message.slice(end)) ?? [])
+  if (rolledBack === undefined) return causeFirst(message)
+  return `R${rolledBack.slice(1)}: ${causeFirst(message.slice(0, end))}`
+}
+
+function causeFirst(message: string): string {
   return message.replace(POD_AT_FAULT, '$2 (pod $1)')
 }

@@ -1,0 +1,154 @@
+"""The layout of the pages: tables fit into the window, and nothing jumps while a page loads or a tab changes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.browser.deploy_steps import save_repository
+from tests.localcluster.waiting import DeadlineExceeded, wait_until
+from tests.support.workload import workload_chart
+from tests.support.xapps import XAppClient
+
+NAME: Final = "acme-ran-hello"
+LONG_NAME: Final = "acme-ran-traffic-steering-of-the-cells-in-the-north"
+SHIFT_MAX: Final = 0.1
+"""The bound of a good cumulative layout shift: https://web.dev/articles/cls."""
+LATENCY_MILLISECONDS: Final = 250
+"""Of each request, so that the skeletons are seen."""
+
+OBSERVE_SHIFTS: Final = """
+window.layoutShifts = []
+new PerformanceObserver((list) => {
+  for (const { value, sources } of list.getEntries())
+    window.layoutShifts.push([value, sources.map(({ node }) => node?.outerHTML?.slice(0, 120) ?? '')])
+}).observe({ type: 'layout-shift', buffered: true })
+"""
+TAKE_SHIFTS: Final = "window.layoutShifts.splice(0)"
+LOADED: Final = "document.querySelector('[aria-label=Loading]') === null && document.readyState === 'complete'"
+TOO_WIDE: Final = """[...document.querySelectorAll('table')].map((table) => table.parentElement)
+    .concat([...document.querySelectorAll('th, td')])
+    .filter((box) => box.scrollWidth > box.clientWidth)
+    .map((box) => `${box.scrollWidth} in ${box.clientWidth}: ${box.textContent.slice(0, 80)}`)"""
+"""The tables, and cells of them, that are narrower than what they show."""
+
+HELD: Final = re.compile(r"/api/(xapps/[^/]+/[^/]+|xapps|repositories|discovery/services)(\?|/health|/config|$)")
+"""What a page shows in its main part."""
+
+PAGES: Final = {
+    "/xapps": "heading:xApps Management",
+    "/deploy": "textbox:Your values, YAML",
+    "/repositories": "heading:Repositories",
+    "/services": "table:Services",
+    "/about": "table:Rights",
+}
+TABS: Final = {
+    "": "heading:Conditions",
+    "/logs": "log:",
+    "/events": "table:Events of the xApp",
+    "/values": "textbox:Your values, YAML",
+    "/history": "table:Revisions of the release",
+    "/manifest": "heading:Manifest",
+    "/notes": "region:Notes",
+    "/own-api": "region:Its API",
+}
+"""What each page shows once it is read: a role and a name."""
+
+
+@pytest.fixture
+def hello(xapps: XAppClient) -> XAppClient:
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart()))
+    xapps.wait_ready(NAME)
+    return xapps
+
+
+def wait_for(page: Page, content: str) -> None:
+    role, _, name = content.partition(":")
+    found = page.get_by_role(role, name=name, exact=True) if name else page.get_by_role(role)  # type: ignore[arg-type]
+    expect(found.first).to_be_visible()
+    wait_until(lambda: page.evaluate(LOADED), timeout=10, what="everything to be loaded", interval=0.02)
+
+
+def shifts_of(page: Page) -> tuple[float, list[Any]]:
+    """Return how much the layout shifted since the last call, and which elements moved."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    entries: list[Any] = page.evaluate(TAKE_SHIFTS)
+    return sum(value for value, _ in entries), entries
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_jumps_while_a_page_loads_or_a_tab_changes(
+    dashboard: Dashboard, accounts: Accounts, hello: XAppClient, width: int
+) -> None:
+    page = dashboard.page
+    page.set_viewport_size({"width": width, "height": 800})
+    base = f"/xapps/{hello.namespace}/{NAME}"
+    dashboard.sign_in(accounts.with_role("admin"))
+    page.add_init_script(OBSERVE_SHIFTS)
+    network = dashboard.context.new_cdp_session(page)
+    network.send("Network.enable")
+    conditions = {"latency": LATENCY_MILLISECONDS, "downloadThroughput": -1, "uploadThroughput": -1}
+    network.send("Network.emulateNetworkConditions", {"offline": False, **conditions})
+    found = {}
+    for path, content in [*PAGES.items(), (f"{base}/upgrade", "button:Preview"), (base, TABS[""])]:
+        dashboard.open(path)
+        wait_for(page, content)
+        found[path] = shifts_of(page)
+    tabs = page.get_by_role("navigation", name="Pages of this xApp")
+    for path, content in TABS.items():
+        tabs.locator(f"a[href='{base}{path}']").click()
+        wait_for(page, content)
+        found[f"tab {path}"] = shifts_of(page)
+    jumps = {path: entries for path, (total, entries) in found.items() if total >= SHIFT_MAX}
+    assert jumps == {}
+
+
+def test_no_table_scrolls_sideways(dashboard: Dashboard, accounts: Accounts, hello: XAppClient) -> None:
+    manifest = hello.uploaded_manifest(LONG_NAME, workload_chart(), values={"fail": "ImagePullBackOff"}, timeout="3s")
+    hello.apply(manifest)
+    hello.wait_until(lambda: hello.current_condition(LONG_NAME, "Ready") is not None, what="its state", xapp=LONG_NAME)
+    save_repository(hello, "http://127.0.0.1:9/charts")
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("admin"))
+    rows = {
+        f"/xapps?namespace={hello.namespace}": page.get_by_title(LONG_NAME),
+        f"/services?namespace={hello.namespace}": page.get_by_role("row", name=re.compile(NAME)),
+        f"/repositories?namespace={hello.namespace}": page.get_by_role("button", name="Remove acme..."),
+        f"/xapps/{hello.namespace}/{NAME}/history": page.get_by_role("button", name="Roll back to revision 1..."),
+        f"/xapps/{hello.namespace}/{LONG_NAME}/events": page.get_by_role("table"),
+    }
+    for path, row in rows.items():
+        dashboard.open(path)
+        expect(row.first).to_be_visible()
+        for width in (720, 768, 1024, 1280, 1920):
+            page.set_viewport_size({"width": width, "height": 800})
+            try:
+                wait_until(lambda: page.evaluate(TOO_WIDE) == [], timeout=5, what=f"{path} to fit into {width} px")
+            except DeadlineExceeded as exceeded:
+                exceeded.add_note(str(page.evaluate(TOO_WIDE)))
+                raise
+
+
+def test_a_page_that_loads_shows_its_layout(dashboard: Dashboard, accounts: Accounts, hello: XAppClient) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("admin"))
+    base = f"/xapps/{hello.namespace}/{NAME}"
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    for path in ("/xapps", "/repositories", "/services", base):
+        page.route(HELD, hold)
+        dashboard.open(path)
+        expect(page.get_by_label("Loading").first).to_be_visible()
+        dashboard.screenshots(f"loading-{'one' if path == base else path[1:]}")
+        while held:
+            held.pop().continue_()
+        page.unroute(HELD)
+        wait_for(page, TABS[""] if path == base else PAGES[path])

@@ -1,0 +1,63 @@
+"""One xApp in a window of 360 px: what has no room beside the rest is scrolled or moved, and stays readable."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.support.workload import workload_chart
+from tests.support.xapps import XAppClient
+
+NAME = "acme-ran-narrow"
+
+
+def test_the_tab_row_and_commands_fit_a_narrow_window(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart()))
+    xapps.wait_ready(NAME)
+    page = dashboard.page
+    page.set_viewport_size({"width": 360, "height": 780})
+    dashboard.sign_in(accounts.with_role("view"), f"/xapps/{xapps.namespace}/{NAME}")
+    row = page.get_by_role("navigation", name="Pages of this xApp")
+    own_api = row.get_by_role("link", name="Own API")
+    overview = row.get_by_role("link", name="Overview")
+    expect(overview).to_be_in_viewport(ratio=0.9)
+
+    # A person scrolls the row to its end. With Back, the page that is open is in view again.
+    row.hover()
+    page.mouse.wheel(2_000, 0)
+    expect(own_api).to_be_in_viewport(ratio=0.9)
+    own_api.click()
+    expect(own_api).to_have_attribute("aria-current", "page")
+    page.go_back()
+    expect(overview).to_have_attribute("aria-current", "page")
+    expect(overview).to_be_in_viewport(ratio=0.9)
+
+    row.get_by_role("link", name="Logs").click()
+    page.get_by_role("button", name="Copy as").last.click()
+    page.get_by_role("menuitem", name="Show both").click()
+    text = page.get_by_role("region", name="the curl command")
+    copy = page.get_by_role("button", name="Copy the curl command")
+    text.evaluate("element => { element.scrollLeft = element.scrollWidth }")
+    text_box, copy_box = text.bounding_box(), copy.bounding_box()
+    assert text_box is not None
+    assert copy_box is not None
+    assert text_box["x"] + text_box["width"] <= copy_box["x"]
+    dashboard.screenshots("copy-as-narrow")
+
+
+def test_an_address_that_leaves_its_path_has_no_page_and_asks_for_nothing(
+    dashboard: Dashboard, accounts: Accounts
+) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("view"), "/about")
+    dashboard.heading("About")
+    asked: list[str] = []
+    page.on("request", lambda sent: asked.append(sent.url))
+    for address in ("/repositories/ns/x/..%2f..", "/xapps/ns/a%5cb/logs", "/repositories/..%2fapi/x"):
+        dashboard.open(address)
+        dashboard.heading("Page not found")
+        expect(page.get_by_text("There is no page at this address")).to_be_visible()
+    assert [url for url in asked if "/api/repositories/" in url or "/api/xapps/" in url] == []

@@ -1,0 +1,57 @@
+"""What the list says about itself: the right that is missing, and whole names."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.support.charts import chart_archive
+from tests.support.xapps import XAppClient
+
+LONG_NAME: Final = "acme-ran-a-name-that-is-cut-in-its-middle"
+COPIED: Final = "one => { getSelection().selectAllChildren(one); return getSelection().toString() }"
+
+
+def links_of_browser(page: Page, name: str) -> int:
+    """Return how many links have this name in what the browser tells a screen reader."""
+    session = page.context.new_cdp_session(page)
+    document = session.send("DOM.getDocument")["root"]
+    query = {"nodeId": document["nodeId"], "accessibleName": name, "role": "link"}
+    return len(session.send("Accessibility.queryAXTree", query)["nodes"])
+
+
+def test_who_may_list_no_xapps_is_told_which_right_is_missing(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-unseen", chart_archive()))
+    page = dashboard.page
+    dashboard.sign_in(accounts.without_rights())
+    expect(page.get_by_text("No xApps that you may see")).to_be_visible()
+    expect(page.get_by_text("Needs: list xapps in their namespace, or in all namespaces.")).to_be_visible()
+    expect(page.get_by_role("button", name="Copy the missing right")).to_be_visible()
+    expect(page.get_by_text("No xApps yet")).to_have_count(0)
+    dashboard.check_accessibility()
+    dashboard.screenshots("no-right-to-list")
+
+    dashboard.open(f"/xapps?namespace={xapps.namespace}")
+    refusal = page.get_by_role("alert")
+    expect(refusal).to_contain_text("Needs: list xapps")
+    expect(refusal).to_contain_text(xapps.namespace)
+    dashboard.screenshots("list-refused")
+    expect(page.get_by_text("No xApp found")).to_have_count(0)
+
+
+def test_a_long_name_is_whole_when_it_is_read_out_and_copied(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(LONG_NAME, chart_archive()))
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("view"))
+    link = page.get_by_role("link", name=LONG_NAME, exact=True)
+    expect(link).to_have_text(LONG_NAME)
+    assert links_of_browser(page, LONG_NAME) == 1
+    assert link.evaluate(COPIED) == LONG_NAME
+    dashboard.screenshots("long-name")

@@ -1,0 +1,94 @@
+"""What can be pressed is large enough: 44 px for a finger, 24 px for a mouse."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+from playwright.sync_api import Browser, Page, ViewportSize, expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.chromium import EXPECT_MILLISECONDS
+from tests.browser.dashboard import Dashboard
+from tests.browser.deploy_steps import save_repository
+from tests.browser.gateway import BrowserGateway
+from tests.support.charts import chart_archive
+from tests.support.xapps import XAppClient
+
+NAME: Final = "a-r-x"
+SERVICE: Final = """\
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .Release.Name }}-http
+spec:
+  ports: [{name: http, port: 8080}]
+"""
+NARROW: Final[ViewportSize] = {"width": 390, "height": 844}
+WIDE: Final[ViewportSize] = {"width": 800, "height": 1100}
+SIZES: Final = {"coarse": 44, "fine": 24}
+"""In pixels, by how exact the pointer of the device is."""
+PAGES: Final = ("/xapps", "/services", "/repositories")
+
+FIND_SMALL_TARGETS: Final = """
+(size) => {
+  const reach = size / 2 - 1
+  const small = []
+  for (const element of document.querySelectorAll('a[href], button, input, select, textarea, summary')) {
+    // Links in running text are as high as their line. What is clipped is for screen readers.
+    if (element.closest('p, [aria-hidden=true]') || !element.checkVisibility({ visibilityProperty: true })) continue
+    let outer = element
+    while (outer !== null && getComputedStyle(outer).clipPath === 'none') outer = outer.parentElement
+    if (outer !== null) continue
+    const target = element.closest('label') ?? element
+    target.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' })
+    const box = target.getBoundingClientRect()
+    // Room around a target that only a press sees.
+    const room = getComputedStyle(target, '::after')
+    const hasRoom = room.position === 'absolute'
+    const x = box.x + (hasRoom ? parseFloat(room.left) + parseFloat(room.width) / 2 : box.width / 2)
+    const y = box.y + (hasRoom ? parseFloat(room.top) + parseFloat(room.height) / 2 : box.height / 2)
+    for (const [right, down] of [[0, 0], [-reach, 0], [reach, 0], [0, -reach], [0, reach]]) {
+      const hit = document.elementFromPoint(x + right, y + down)
+      if (hit !== null && target.contains(hit)) continue
+      const name = element.getAttribute('aria-label') ?? element.textContent
+      small.push(`${element.localName} ${name}: ${right}, ${down} from the middle of ${box.width} x ${box.height}
+        hits ${hit?.outerHTML.slice(0, 120)}`)
+    }
+  }
+  return small
+}
+"""
+"""Each target that a press beside its middle misses."""
+
+
+@pytest.mark.parametrize("pointer", SIZES)
+def test_every_target_is_large_enough_for_its_pointer(
+    chromium: Browser, gateway: BrowserGateway, accounts: Accounts, xapps: XAppClient, pointer: str
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, chart_archive({"templates/service.yaml": SERVICE})))
+    xapps.wait_ready(NAME)
+    save_repository(xapps, "http://127.0.0.1:9/charts", name="a")
+    size = SIZES[pointer]
+    is_touch = pointer == "coarse"
+    options: dict[str, Any] = {"has_touch": is_touch, "is_mobile": is_touch, "reduced_motion": "reduce"}
+    with chromium.new_context(viewport=NARROW, **options) as context:
+        context.set_default_timeout(EXPECT_MILLISECONDS)
+        dashboard = Dashboard(context, gateway.url, takes_screenshots=False)
+        page = dashboard.page
+        dashboard.sign_in(accounts.with_role("admin"))
+        assert page.evaluate(f"matchMedia('(pointer: {pointer})').matches")
+        small = [f"{path} {target}" for path in PAGES for target in _small_targets(dashboard, path, xapps, size)]
+        page.set_viewport_size(WIDE)
+        small += [f"wide {path} {target}" for path in PAGES for target in _small_targets(dashboard, path, xapps, size)]
+        assert not small, "\n".join(small)
+        assert dashboard.problems == []
+
+
+def _small_targets(dashboard: Dashboard, path: str, xapps: XAppClient, size: int) -> list[str]:
+    dashboard.open(f"{path}?namespace={xapps.namespace}")
+    page: Page = dashboard.page
+    name = "a" if path == "/repositories" else NAME
+    expect(page.locator("tbody").get_by_role("link", name=name, exact=True)).to_be_visible()
+    found: list[str] = page.evaluate(FIND_SMALL_TARGETS, size)
+    return found
