@@ -11,12 +11,20 @@ CLUSTER ?= local
 AUTH ?= none
 XAPP_PORT ?= 31315
 
-# make test
+# make test, make mutate
 WORKERS ?= $(shell nproc)
 PYTEST_ARGS ?=
 # Runs the files of a folder one after the other, so that they share its clusters. The short files come last, so that no
 # worker waits for a long one at the end.
 IN_ORDER := --dist loadfile --no-loadscope-reorder
+
+# make chaos, make mutate
+SEED ?=
+ROUNDS ?= 20
+
+# make mutate
+SAMPLE ?= 100
+MODULES ?=
 
 # make lock
 UPGRADE ?=
@@ -117,6 +125,14 @@ screenshots: venv dashboard ## Take screenshots of all pages (tests/browser/scre
 .PHONY: test-deep
 test-deep: venv ## Run property and fuzz tests with many random examples, for a nightly job (PYTEST_ARGS=tests/unit needs no cluster).
 	@$(BIN)/pytest -n $(WORKERS) --hypothesis-profile=deep --timeout=0 -m 'hypothesis or fuzz' $(PYTEST_ARGS)
+
+.PHONY: chaos
+chaos: venv ## Inject faults at random into a control plane with two operators and 20 XApps, and count what is lost (SEED=… ROUNDS=20).
+	@exec $(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)) --rounds $(ROUNDS)
+
+.PHONY: mutate
+mutate: venv ## Change the code in many places, one at a time, and list what no unit test notices (SAMPLE=100 of each package, 0 for all; SEED=… MODULES=domain/plan.py).
+	@exec $(BIN)/python -m tests.mutation --sample $(SAMPLE) $(if $(SEED),--seed $(SEED)) --jobs $(WORKERS) $(MODULES)
 
 .PHONY: lint
 lint: venv ## Check the style (ruff).
