@@ -9,7 +9,7 @@ export interface XAppKey {
 }
 
 export interface ListedXApps {
-  /** Filters, order and number of the page; `per_page` is the size that was in force. */
+  /** Filters and order, number and size of the page. */
   search: XAppsSearch
   rows: readonly XAppKey[]
   lastPage: number

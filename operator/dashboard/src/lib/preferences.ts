@@ -9,7 +9,6 @@ export interface Preferences {
   organization: string
   team: string
   namespace: string
-  rows: string
 }
 
 const DEFAULTS: Preferences = {
@@ -19,7 +18,6 @@ const DEFAULTS: Preferences = {
   organization: '',
   team: '',
   namespace: '',
-  rows: '50',
 }
 
 const ALLOWED: { readonly [K in keyof Preferences]?: readonly string[] } = {

@@ -18,8 +18,8 @@ export const XAPP_SORTS = [
 ] as const
 
 const page = integer({ min: 1, fallback: 1 })
-/** 0: the size that the reader has chosen before, or 50. More than 100 rows in a document are slow. */
-const perPage = integer({ min: 0, max: 100, fallback: 0 })
+/** More than 100 rows in a document are slow. */
+const perPage = integer({ min: 1, max: 100, fallback: 50 })
 
 export const xappsSearch = {
   search: text(),

@@ -129,7 +129,7 @@ describe('writeSearch', () => {
       dropped: [],
     })
     const { search, dropped } = readSearch(xappsSearch, parseQuery('?per_page=101'))
-    expect([search.per_page, dropped]).toEqual([0, ['per_page']])
+    expect([search.per_page, dropped]).toEqual([50, ['per_page']])
   })
 
   it('reads back what it wrote for the list of xApps', () => {

@@ -17,7 +17,6 @@ import { Bar } from '~/ui/Notice'
 import { Page } from '~/ui/Page'
 import { Pagination, useLeftPage } from '~/ui/Pagination'
 import { QueryContent } from '~/ui/Panel'
-import { usePreference } from '~/ui/usePreference'
 
 import { COLUMNS } from './columns'
 import { HealthChips } from './HealthChips'
@@ -38,8 +37,6 @@ export function XAppsPage(): ReactElement {
   const search = route.useSearch()
   const shownFilters = route.useSearch({ select: filterSearch })
   const navigate = route.useNavigate()
-  const [rowsPreference, setRows] = usePreference('rows')
-  const perPage = search.per_page || Number(rowsPreference) || 50
   const [selected, setSelected] = useState<ReadonlyMap<string, XApp>>(new Map())
   const [isUninstalling, setUninstalling] = useState(false)
   const isMenuOpen = useRef(false)
@@ -59,7 +56,7 @@ export function XAppsPage(): ReactElement {
     sort: search.sort === 'created' ? null : search.sort,
     order: search.order === 'asc' ? null : search.order,
     page: search.page,
-    per_page: perPage,
+    per_page: search.per_page,
   })
   const answer = useQuery(options)
   const rows = answer.data?.content ?? NO_ROWS
@@ -80,13 +77,7 @@ export function XAppsPage(): ReactElement {
     isMenuOpen.current = isOpen
   }, [])
   const onPage = useCallback((page: number): void => change({ page }, false), [change])
-  const onPerPage = useCallback(
-    (wanted: number): void => {
-      setRows(String(wanted))
-      change({ per_page: 0 }, false)
-    },
-    [change, setRows],
-  )
+  const onPerPage = useCallback((rows: number): void => change({ per_page: rows }, false), [change])
   const select = (keys: ReadonlySet<string>): void => {
     const known = [...selected.values(), ...rows]
     setSelected(new Map(known.filter(({ uid }) => keys.has(uid)).map((xapp) => [xapp.uid, xapp])))
@@ -102,11 +93,11 @@ export function XAppsPage(): ReactElement {
   useEffect(() => {
     if (data !== undefined)
       listedXApps.set({
-        search: { ...search, per_page: perPage },
+        search,
         rows: data.content.map(({ namespace, name }) => ({ namespace, name })),
         lastPage: data.last_page,
       })
-  }, [data, search, perPage])
+  }, [data, search])
 
   return (
     <Page
@@ -166,7 +157,7 @@ export function XAppsPage(): ReactElement {
                   page={found.page}
                   lastPage={found.last_page}
                   total={found.total_count}
-                  perPage={perPage}
+                  perPage={search.per_page}
                   onPage={onPage}
                   onPerPage={onPerPage}
                 />

@@ -8,7 +8,7 @@ const search = {
   health: ['Degraded' as const],
   sort: 'name' as const,
   order: 'asc' as const,
-  per_page: 0,
+  per_page: 50,
 }
 
 describe('filters of the list', () => {
