@@ -99,6 +99,41 @@ def test_a_gateway_that_is_frozen_is_noticed_before_what_is_shown_is_old(
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
 
 
+def test_pages_without_a_stream_notice_the_gateway_and_go_on_by_themselves(
+    dashboard: Dashboard, gateway: BrowserGateway, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    xapps.kubectl("create", "service", "clusterip", "before", "--tcp=80")
+    page.clock.install()
+    dashboard.sign_in(accounts.with_role("view"), f"/services?namespace={xapps.namespace}")
+    expect(page.get_by_role("cell", name="before", exact=True)).to_be_visible()
+    bar = page.get_by_text(re.compile(r"^Not connected\. As of \d\d:\d\d:\d\d\. "))
+    age = page.get_by_text(re.compile(r"^as of \d\d:\d\d:\d\d$"))
+    expect(age).to_have_count(0)
+    gateway.stop()
+    page.clock.fast_forward(OLD_MILLISECONDS)
+    expect(bar).to_be_visible()
+    page.clock.fast_forward(MAX_PAUSE_MILLISECONDS)
+    expect(age).to_be_visible()
+    dashboard.screenshots("not-connected-services")
+    xapps.kubectl("create", "service", "clusterip", "after", "--tcp=80")
+    gateway.start()
+    page.clock.fast_forward(MAX_PAUSE_MILLISECONDS)
+    expect(page.get_by_role("cell", name="after", exact=True)).to_be_visible()
+    expect(bar).to_have_count(0)
+    expect(age).to_have_count(0)
+
+    # A page that reads nothing again asks whether the gateway is there.
+    dashboard.open("/about")
+    expect(page.get_by_role("table", name="Rights")).to_be_visible()
+    gateway.stop()
+    page.clock.fast_forward(OLD_MILLISECONDS)
+    expect(bar).to_be_visible()
+    gateway.start()
+    page.clock.fast_forward(MAX_PAUSE_MILLISECONDS)
+    expect(bar).to_have_count(0)
+
+
 def test_changes_show_by_themselves(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
     dashboard.sign_in(accounts.with_role("edit"))
     expect(dashboard.page.get_by_text("Live", exact=True)).to_be_visible()

@@ -16,6 +16,12 @@ export const connection = createStore<Connection>({ state: 'online', lastAnswerA
 
 const PROBE = '/readyz'
 const PROBE_TIMEOUT_MILLISECONDS = 10_000
+/**
+ * A stream hears the gateway every 15 seconds. A page without one asks after a longer silence: with the timeout, a page
+ * knows that the gateway is away before what it shows is 30 seconds old.
+ */
+const SILENT_MILLISECONDS = 18_000
+const LOOK_MILLISECONDS = 1000
 /** A stream may bring hundreds of events in a second; a clock shows seconds. */
 const HEARD_MILLISECONDS = 500
 const STATUS_BAD_GATEWAY = 502
@@ -69,6 +75,26 @@ export function tryNow(): void {
   void probe()
 }
 
+/** Asks the gateway whenever it was silent for a while and the tab is in view. Returns how to stop that. */
+export function watchGateway(): () => void {
+  let isAsking = false
+  const look = (): void => {
+    const { state, lastAnswerAt } = connection.get()
+    const isSilent = Date.now() - lastAnswerAt >= SILENT_MILLISECONDS
+    if (isAsking || document.hidden || state !== 'online' || lastAnswerAt === 0 || !isSilent) return
+    isAsking = true
+    void probe().finally(() => {
+      isAsking = false
+    })
+  }
+  const interval = setInterval(look, LOOK_MILLISECONDS)
+  document.addEventListener('visibilitychange', look)
+  return () => {
+    clearInterval(interval)
+    document.removeEventListener('visibilitychange', look)
+  }
+}
+
 function schedule(state: 'offline' | 'starting', retryAfter: number | null): void {
   const wait = backoffMilliseconds(attempt, retryAfter)
   attempt += 1
@@ -78,7 +104,8 @@ function schedule(state: 'offline' | 'starting', retryAfter: number | null): voi
 }
 
 async function probe(): Promise<void> {
-  connection.set((current) => ({ ...current, nextTryAt: null }))
+  const { state, lastAnswerAt } = connection.get()
+  if (state !== 'online') connection.set((current) => ({ ...current, nextTryAt: null }))
   try {
     const response = await fetch(PROBE, { cache: 'no-store', signal: AbortSignal.timeout(PROBE_TIMEOUT_MILLISECONDS) })
     if (response.ok) gatewayAnswered()
@@ -88,7 +115,8 @@ async function probe(): Promise<void> {
       schedule(state, parseRetryAfter(response.headers.get('Retry-After')))
     }
   } catch {
-    schedule('offline', null)
+    // A gateway that was heard meanwhile is there: only this one request was lost.
+    if (connection.get().lastAnswerAt === lastAnswerAt) schedule('offline', null)
   }
 }
 

@@ -2,7 +2,7 @@ import { Outlet, useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useEffect, useLayoutEffect, type ReactElement } from 'react'
 
-import { onReconnect } from '~/api/connection'
+import { onReconnect, watchGateway } from '~/api/connection'
 import { sessionQuery } from '~/api/queries/session'
 import { sessionProof } from '~/api/session'
 import { ConnectionBar } from '~/app/ConnectionBar'
@@ -31,6 +31,7 @@ export function Shell(): ReactElement {
   useLooks()
   useGlobalKeys()
   usePreloadedPages()
+  useEffect(() => watchGateway(), [])
   const isSignIn = useSignInRedirect()
   if (isSignIn) {
     return (

@@ -210,7 +210,10 @@ function ChartList({ repository: { namespace, name } }: { repository: Repository
   ]
   return (
     <div className={styles.stack}>
-      <SearchField label="Search charts" value={search} onChange={setSearch} />
+      <div className={styles.row}>
+        <SearchField label="Search charts" value={search} onChange={setSearch} />
+        <AsOf at={query.dataUpdatedAt} />
+      </div>
       {note}
       <QueryContent
         query={query}

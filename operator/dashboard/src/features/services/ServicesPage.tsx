@@ -16,13 +16,14 @@ import { Page } from '~/ui/Page'
 import { Pagination, useLeftPage } from '~/ui/Pagination'
 import { QueryContent } from '~/ui/Panel'
 import { MiddleText, Text } from '~/ui/Text'
+import { AsOf } from '~/ui/Time'
 
 import { filterCount, ServiceFilters } from './ServiceFilters'
 import { ServicePorts } from './ServicePorts'
 import styles from './ServicesPage.module.css'
 
 const route = getRouteApi('/services')
-const ROWS = 50
+const READ_AGAIN_MILLISECONDS = 15_000
 const NO_FILTER = { namespace: [] as readonly string[], label: '', port: '', search: '', page: 1 }
 
 const COLUMNS: readonly Column<Service>[] = [
@@ -55,14 +56,16 @@ const COLUMNS: readonly Column<Service>[] = [
 export function ServicesPage(): ReactElement {
   const search = route.useSearch()
   const navigate = route.useNavigate()
-  const { namespace, label, port, page } = search
-  const perPage = search.per_page || ROWS
-  const answer = useQuery(servicesQuery({ namespace, label, port, search: search.search, page, per_page: perPage }))
+  const { namespace, label, port, page, per_page: perPage } = search
+  const answer = useQuery({
+    ...servicesQuery({ namespace, label, port, search: search.search, page, per_page: perPage }),
+    refetchInterval: READ_AGAIN_MILLISECONDS,
+  })
   const change = (part: Partial<ServicesSearch>): void =>
     void navigate({ search: (old) => ({ ...old, page: 1, ...part }), replace: true })
   const { query, note } = useLeftPage(answer, page, (wanted) => change({ page: wanted }))
   return (
-    <Page title="Services">
+    <Page title="Services" actions={<AsOf at={query.dataUpdatedAt} />}>
       <ServiceFilters
         search={search}
         errors={fieldErrors(query.error)}
@@ -92,7 +95,7 @@ export function ServicesPage(): ReactElement {
                 total={found.total_count}
                 perPage={perPage}
                 onPage={(wanted) => void navigate({ search: (old) => ({ ...old, page: wanted }) })}
-                onPerPage={(rows) => change({ per_page: rows })}
+                onPerPage={(rows) => void navigate({ search: (old) => ({ ...old, page: 1, per_page: rows }) })}
               />
             </>
           )
