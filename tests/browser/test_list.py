@@ -271,3 +271,7 @@ def test_who_may_only_read_is_told_which_right_is_missing(
         assert link is not None
         assert following is not None
         assert link["x"] + link["width"] <= following["x"], "the name covers the next column"
+    # What others have removed is gone, as it was to be.
+    xapps.kubectl("delete", "xapp", "acme-ran-04")
+    xapps.wait_gone("xapp", "acme-ran-04")
+    expect(page.get_by_text("Accepted: 9 of 11 are being uninstalled. Already gone: 1")).to_be_visible()

@@ -25,8 +25,8 @@ export function UninstallDialog({ id, uid, onClose }: UninstallDialogProps): Rea
   const preview = useQuery(removalQuery(id))
   const uninstall = useMutation({
     mutationFn: () => uninstallXApp(id.namespace, id.name, uid),
-    onSuccess: () => {
-      toast(`Accepted: ${id.name} is being uninstalled`)
+    onSuccess: (wasThere) => {
+      toast(wasThere ? `Accepted: ${id.name} is being uninstalled` : `${id.name} is already gone`)
       onClose()
       return client.invalidateQueries({ queryKey: xappQuery(id.namespace, id.name).queryKey })
     },

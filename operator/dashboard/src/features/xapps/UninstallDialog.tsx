@@ -43,10 +43,13 @@ export function UninstallDialog({ xapps, onClose, onDone }: UninstallDialogProps
     setPending(true)
     setDone(0)
     const failed = new Map<string, string>()
+    let gone = 0
     await inBatches(
       chosen,
       AT_ONCE,
-      ({ namespace, name, uid }) => uninstallXApp(namespace, name, uid),
+      async ({ namespace, name, uid }) => {
+        if (!(await uninstallXApp(namespace, name, uid))) gone += 1
+      },
       ({ uid }, error) => {
         setDone((count) => count + 1)
         if (error !== null) failed.set(uid, describeError(error).detail)
@@ -55,8 +58,12 @@ export function UninstallDialog({ xapps, onClose, onDone }: UninstallDialogProps
     setPending(false)
     setFailures(failed)
     const left = chosen.filter(({ uid }) => failed.has(uid))
-    const accepted = chosen.length - left.length
-    if (accepted > 0) toast(`Accepted: ${accepted} of ${chosen.length} are being uninstalled`)
+    const accepted = chosen.length - left.length - gone
+    const results = [
+      accepted > 0 ? `Accepted: ${accepted} of ${chosen.length} are being uninstalled` : '',
+      gone > 0 ? `Already gone: ${gone}` : '',
+    ]
+    if (accepted + gone > 0) toast(results.filter((result) => result !== '').join('. '))
     void client.invalidateQueries({ queryKey: ['xapps'] })
     onDone(left)
     if (left.length === 0) onClose()
