@@ -100,6 +100,7 @@ def test_the_list_is_filtered_by_its_values_and_back_restores_it(
 
 def test_a_change_shows_in_its_row_and_new_rows_wait(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+    expect(page.get_by_text("1 selected")).to_have_count(0)
 ) -> None:
     xapps.apply(xapps.uploaded_manifest("acme-ran-seen", chart_archive()))
     xapps.wait_ready("acme-ran-seen")

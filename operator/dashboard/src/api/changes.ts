@@ -16,12 +16,14 @@ interface ChangesOptions {
   query: Query
   enabled?: boolean
   onChange: (change: Change) => void
-  /** Changes were missed: read again. */
+  /** Changes were missed, or may have been: the stream has just begun. Read again. */
   onReset: () => void
+  /** There is no stream for now. */
+  onInterrupted?: () => void
 }
 
 /** Listens to changes of xApps. A page has one such stream. */
-export function useChanges({ query, enabled = true, onChange, onReset }: ChangesOptions): void {
+export function useChanges({ query, enabled = true, onChange, onReset, onInterrupted }: ChangesOptions): void {
   useEventStream({
     slot: 'changes',
     path: enabled ? `/api/stream${queryText(query)}` : null,
@@ -29,8 +31,14 @@ export function useChanges({ query, enabled = true, onChange, onReset }: Changes
       liveState.set('live')
       if (!isResumed) onReset()
     },
-    onInterrupted: () => liveState.set('interrupted'),
-    onEnd: () => liveState.set('off'),
+    onInterrupted: () => {
+      liveState.set('interrupted')
+      onInterrupted?.()
+    },
+    onEnd: () => {
+      liveState.set('off')
+      onInterrupted?.()
+    },
     onMessage: ({ event, data }) => {
       if (event === 'reset') onReset()
       else if (event === 'added' || event === 'modified' || event === 'deleted') {

@@ -11,14 +11,17 @@ import styles from './XAppsPage.module.css'
 
 interface HealthChipsProps {
   search: XAppsFilters
+  /** Whether they are to be counted. */
+  isReady: boolean
   onChange: (part: Partial<XAppsFilters>) => void
 }
 
 const COUNTED: readonly Facet[] = ['health', 'attention']
 
 /** "All 10,000", "Needs attention 12", and each health with its count: buttons that filter the list. */
-export const HealthChips = memo(function HealthChips({ search, onChange }: HealthChipsProps): ReactElement {
-  const { data = {} } = useQuery(facetsQuery(COUNTED, filtersOf(search, ['health', 'attention'])))
+export const HealthChips = memo(function HealthChips({ search, isReady, onChange }: HealthChipsProps): ReactElement {
+  const counted = facetsQuery(COUNTED, filtersOf(search, ['health', 'attention']))
+  const { data = {} } = useQuery({ ...counted, enabled: isReady })
   const isAll = !search.attention && search.health.length === 0
   return (
     <div className={styles.chips} role="group" aria-label="Health">

@@ -58,14 +58,16 @@ export function XAppsPage(): ReactElement {
     page: search.page,
     per_page: search.per_page,
   })
-  const answer = useQuery(options)
-  const rows = answer.data?.content ?? NO_ROWS
   const isBusy = (): boolean =>
     isMenuOpen.current ||
     selected.size > 0 ||
     table.current?.matches(':hover') === true ||
     table.current?.contains(document.activeElement) === true
-  const live = useLiveList(options, filters, isBusy)
+  const deselect = (uid: string): void =>
+    setSelected((before) => (before.has(uid) ? new Map([...before].filter(([key]) => key !== uid)) : before))
+  const live = useLiveList({ list: options, filters, isBusy, onGone: deselect })
+  const answer = useQuery({ ...options, enabled: live.isReady })
+  const rows = answer.data?.content ?? NO_ROWS
 
   const change = useCallback(
     (part: Partial<XAppsSearch>, replace = true): void =>
@@ -104,7 +106,7 @@ export function XAppsPage(): ReactElement {
       title="xApps Management"
       actions={<PageActions search={shownFilters} sort={search.sort} order={search.order} />}
     >
-      <HealthChips search={shownFilters} onChange={changeFilter} />
+      <HealthChips search={shownFilters} isReady={live.isReady} onChange={changeFilter} />
       <XAppFilters search={shownFilters} onChange={change} onMenu={onMenu} />
       {note}
       <QueryContent query={query} skeletonLines={10}>

@@ -6,8 +6,8 @@ import { uninstallXApp, xappsQuery } from '~/api/queries/xapps'
 import { allowPathsInRequests } from '~/api/testRequests'
 import { useLiveList } from '~/features/xapps/useLiveList'
 import { fieldErrors } from '~/lib/problem'
+import type { Query } from '~/lib/query'
 
-const LIST = xappsQuery({ page: 2 })
 const gone = {
   type: 'urn:xapp-operator:problem:malformed-request',
   title: 'Malformed request',
@@ -15,16 +15,26 @@ const gone = {
 }
 
 let isGone = false
+let isRefused = false
+let isHeld = false
 let rows: string[] = []
+/** What was requested, in its order. */
+let asked: string[] = []
 let send: (event: string, data: object) => void = () => undefined
 
 beforeEach(() => {
-  isGone = false
+  isGone = isRefused = isHeld = false
+  asked = []
   rows = ['a', 'b', 'c']
   allowPathsInRequests()
   vi.stubGlobal('fetch', ({ url, method }: Request) => {
-    if (new URL(url).pathname === '/api/stream') return Promise.resolve(changes())
-    if (method === 'DELETE') return Promise.resolve(Response.json({}, { status: 202 }))
+    const { pathname } = new URL(url)
+    asked.push(pathname)
+    if (pathname === '/api/stream') {
+      if (isHeld) return new Promise(() => undefined)
+      return Promise.resolve(isRefused ? Response.json(gone, { status: 400 }) : changes())
+    }
+    if (method === 'DELETE') return Promise.resolve(Response.json({}, { status: isGone ? 404 : 202 }))
     const content = rows.map((uid) => ({ uid }))
     const page = { page: 2, last_page: 2, is_last_page: true, total_count: 50 + rows.length, content }
     return Promise.resolve(isGone ? Response.json(gone, { status: 400 }) : Response.json(page))
@@ -41,14 +51,23 @@ function changes(): Response {
   return new Response(readable)
 }
 
-async function openList(isBusy: () => boolean) {
-  const client = new QueryClient({ defaultOptions: { queries: { retry: false } } })
-  const { result } = renderHook(() => ({ ...useLiveList(LIST, {}, isBusy), query: useQuery(LIST) }), {
-    wrapper: ({ children }) => <QueryClientProvider client={client}>{children}</QueryClientProvider>,
-  })
-  await waitFor(() => expect(result.current.query.data?.content).toHaveLength(3))
+async function openList(isBusy: () => boolean, onGone: (uid: string) => void = () => undefined) {
+  const client = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 5000 } } })
+  const initialProps: { filters: Query } = { filters: {} }
+  const { result, rerender } = renderHook(
+    ({ filters }: typeof initialProps) => {
+      const list = xappsQuery({ ...filters, page: 2 })
+      const live = useLiveList({ list, filters, isBusy, onGone })
+      return { ...live, query: useQuery({ ...list, enabled: live.isReady }) }
+    },
+    {
+      initialProps,
+      wrapper: ({ children }) => <QueryClientProvider client={client}>{children}</QueryClientProvider>,
+    },
+  )
+  await waitFor(() => expect(result.current.query.data?.content).toHaveLength(3), { timeout: 3000 })
   const shown = () => result.current.query.data?.content.map(({ uid }) => uid).join(' ')
-  return { result, shown }
+  return { result, rerender, shown }
 }
 
 it.each([
@@ -99,4 +118,45 @@ it('takes a row out at once that the reader removed', { timeout: 15_000 }, async
   await waitFor(() => expect(shown()).toBe('a c'))
   expect(result.current.query.data?.total_count).toBe(52)
   expect(result.current.pending).toBe('1 gone')
+})
+
+it('reads the list once, after its stream has begun, for each filter', async () => {
+  const { result, rerender } = await openList(() => false)
+  expect(asked).toEqual(['/api/stream', '/api/xapps'])
+  const owned = { owner: 'jane' }
+  rows = ['d']
+  rerender({ filters: owned })
+  expect(result.current.query.isPlaceholderData).toBe(true)
+  await waitFor(() => expect(result.current.query.data?.content).toEqual([{ uid: 'd' }]))
+  // Back to filters whose rows are known: they may have changed since.
+  rows = ['e']
+  rerender({ filters: {} })
+  await waitFor(() => expect(result.current.query.data?.content).toEqual([{ uid: 'e' }]))
+  expect(asked).toEqual(['/api/stream', '/api/xapps', '/api/stream', '/api/xapps', '/api/stream', '/api/xapps'])
+})
+
+it.each(['is refused', 'is held back by a proxy'])('reads the list when its stream %s', async (what) => {
+  isRefused = what === 'is refused'
+  isHeld = !isRefused
+  const { shown } = await openList(() => false)
+  expect(shown()).toBe('a b c')
+  expect(asked).toEqual(['/api/stream', '/api/xapps'])
+})
+
+it('tells which xApps are gone, for the selection', async () => {
+  const gone: string[] = []
+  await openList(
+    () => true,
+    (uid) => gone.push(uid),
+  )
+  send('modified', { uid: 'a' })
+  send('deleted', { uid: 'b' })
+  send('deleted', { uid: 'of another page' })
+  await waitFor(() => expect(gone).toEqual(['b', 'of another page']))
+})
+
+it('tells whether an xApp was there when it was uninstalled', async () => {
+  expect(await uninstallXApp('ric', 'bee', 'b')).toBe(true)
+  isGone = true
+  expect(await uninstallXApp('ric', 'bee', 'b')).toBe(false)
 })

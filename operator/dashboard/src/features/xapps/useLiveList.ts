@@ -5,7 +5,7 @@ import { useChanges, type Change } from '~/api/changes'
 import { onReconnect } from '~/api/connection'
 import type { PageOf, XApp, xappsQuery } from '~/api/queries/xapps'
 import { isSaidOnce } from '~/lib/problem'
-import type { Query } from '~/lib/query'
+import { queryText, type Query } from '~/lib/query'
 import {
   haveSameRows,
   nothingPending,
@@ -20,19 +20,32 @@ import { removedHere } from '~/lib/xapps/removedHere'
 
 const READ_AGAIN_MILLISECONDS = 1000
 const COUNT_AGAIN_MILLISECONDS = 3000
+/** How long a list waits for its stream. A proxy may hold the stream back. */
+const STREAM_MILLISECONDS = 1000
 const NO_ROWS: readonly XApp[] = []
+
+interface LiveListOptions {
+  list: ReturnType<typeof xappsQuery>
+  filters: Query
+  /** Whether the reader is at work in the table. */
+  isBusy: () => boolean
+  /** An xApp is gone, or does not match the filters any more. */
+  onGone: (uid: string) => void
+}
 
 export interface LiveList {
   /** Changes that wait for the reader, such as "3 new, 1 gone"; null: none. */
   pending: string | null
   show: () => void
+  /** False until the list is to be read: what changes after that is heard. */
+  isReady: boolean
 }
 
 /**
- * Keeps a page of the list up to date. A changed row changes in its place. While `isBusy` says that the reader is at
+ * Keeps a page of the list up to date. The stream begins before the list is read: then one read is enough. A changed row changes in its place. While `isBusy` says that the reader is at
  * work in the table, new rows and rows that are gone wait, unless no row moves, or it is the reader who removed a row.
  */
-export function useLiveList(list: ReturnType<typeof xappsQuery>, filters: Query, isBusy: () => boolean): LiveList {
+export function useLiveList({ list, filters, isBusy, onGone }: LiveListOptions): LiveList {
   const client = useQueryClient()
   const waiting = useRef(nothingPending(NO_ROWS))
   const [pending, setPending] = useState<{ shown: PendingChanges['shown']; text: string | null }>({
@@ -96,6 +109,7 @@ export function useLiveList(list: ReturnType<typeof xappsQuery>, filters: Query,
     if (type === 'deleted' && removedHere.get().has(record.uid)) takeOut(record.uid)
     else client.setQueryData(list.queryKey, (page) => changedPage(page, record))
     if (type === 'modified') return
+    if (type === 'deleted') onGone(record.uid)
     wait((before) => pendingAfter(before, change))
     later('list', READ_AGAIN_MILLISECONDS, () => void latest.current.readAgain(false))
   }
@@ -118,13 +132,28 @@ export function useLiveList(list: ReturnType<typeof xappsQuery>, filters: Query,
     latest.current = { readAgain, onMissed }
   })
   useEffect(() => onReconnect(() => latest.current.onMissed()), [])
+  const asked = queryText(filters)
+  const [ready, setReady] = useState<string | null>(null)
+  const isReady = ready === asked
+  const begin = useCallback((): void => {
+    // What is known from an earlier visit may have changed since.
+    for (const what of ['list', 'facets'])
+      void client.invalidateQueries({ queryKey: ['xapps', what], refetchType: 'none' })
+    setReady(asked)
+  }, [client, asked])
+  useEffect(() => {
+    if (isReady) return
+    const timer = setTimeout(begin, STREAM_MILLISECONDS)
+    return () => clearTimeout(timer)
+  }, [isReady, begin])
   useChanges({
     query: { ...filters, fields: 'summary' },
     onChange,
-    onReset: onMissed,
+    onReset: isReady ? onMissed : begin,
+    onInterrupted: isReady ? undefined : begin,
   })
   const isOfShown = shownPage !== undefined && haveSameRows(pending.shown, shownPage.content)
-  return { pending: isOfShown ? pending.text : null, show }
+  return { pending: isOfShown ? pending.text : null, show, isReady }
 }
 
 function changedPage(page: PageOf<XApp> | undefined, record: XApp): PageOf<XApp> | undefined {
