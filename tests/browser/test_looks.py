@@ -36,6 +36,15 @@ TOO_WIDE: Final = """[...document.querySelectorAll('table')].map((table) => tabl
     .filter((box) => box.scrollWidth > box.clientWidth)
     .map((box) => `${box.scrollWidth} in ${box.clientWidth}: ${box.textContent.slice(0, 80)}`)"""
 """The tables, and cells of them, that are narrower than what they show."""
+TABLE_MAX: Final = 1920
+"""A row of a wider table is hard to follow with the eye."""
+RAGGED: Final = """(main) => {
+  const page = main.querySelector('h1').closest('header').parentElement
+  const left = page.querySelector('h1').closest('header').getBoundingClientRect().left
+  return [...page.children].filter((child) => child.getBoundingClientRect().width > 1)
+    .map((child) => child.getBoundingClientRect().left - left).filter((indent) => indent !== 0)
+}"""
+"""The parts of a page that do not begin at its left edge."""
 
 HELD: Final = re.compile(r"/api/(xapps/[^/]+/[^/]+|xapps|repositories|discovery/services)(\?|/health|/config|$)")
 """What a page shows in its main part."""
@@ -132,6 +141,26 @@ def test_no_table_scrolls_sideways(dashboard: Dashboard, accounts: Accounts, hel
             except DeadlineExceeded as exceeded:
                 exceeded.add_note(str(page.evaluate(TOO_WIDE)))
                 raise
+
+
+def test_a_very_wide_window_keeps_tabs_in_place_and_tables_readable(
+    dashboard: Dashboard, accounts: Accounts, hello: XAppClient
+) -> None:
+    page = dashboard.page
+    page.set_viewport_size({"width": 3840, "height": 2160})
+    base = f"/xapps/{hello.namespace}/{NAME}"
+    dashboard.sign_in(accounts.with_role("admin"), base)
+    tabs = page.get_by_role("navigation", name="Pages of this xApp")
+    still = (page.get_by_role("heading", level=1), page.get_by_role("button", name="Uninstall..."), tabs)
+    places = {}
+    for path, content in TABS.items():
+        tabs.locator(f"a[href='{base}{path}']").click()
+        wait_for(page, content)
+        places[path] = [each.bounding_box() for each in still]
+        widths = page.locator("table").evaluate_all("tables => tables.map((table) => table.offsetWidth)")
+        assert all(width <= TABLE_MAX for width in widths), f"{path}: {widths}"
+        assert page.locator("main").evaluate(RAGGED) == [], path
+    assert all(place == places[""] for place in places.values()), places
 
 
 def test_a_page_that_loads_shows_its_layout(dashboard: Dashboard, accounts: Accounts, hello: XAppClient) -> None:
