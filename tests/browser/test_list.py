@@ -28,6 +28,15 @@ table => {
   return table.getBoundingClientRect().top - box.previousElementSibling.getBoundingClientRect().bottom
 }
 """
+_HIDDEN_FOCUS = """
+(() => {
+  const focused = document.activeElement
+  for (let box = focused; box !== null; box = box.parentElement)
+    if (getComputedStyle(box).clipPath !== 'none') return focused.outerHTML
+  return null
+})()
+"""
+"""The element with the focus if it is clipped: then only screen readers meet it."""
 
 
 def has_begun(page: Page, held: list[Route], number: int) -> bool:
@@ -91,6 +100,7 @@ def test_the_list_is_filtered_by_its_values_and_back_restores_it(
     page.get_by_role("checkbox", name="Select acme-ran-two").press("Space")
     xapps.kubectl("delete", "xapp", "acme-ran-two")
     expect(page.get_by_text("1 gone.")).to_be_visible()
+    expect(page.get_by_text("1 selected")).to_have_count(0)
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page.get_by_text("There is no page 2. This is page 1.")).to_be_visible()
     expect(page.get_by_role("row")).to_have_count(2)
@@ -98,9 +108,65 @@ def test_the_list_is_filtered_by_its_values_and_back_restores_it(
     expect(page.get_by_text("There is no page 900. This is page 1.")).to_be_visible()
 
 
+def test_the_number_of_rows_is_in_the_address(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("acme-ran-00", chart_archive(), suspend=True)
+    for number in range(11):
+        xapps.apply({**manifest, "metadata": {**manifest["metadata"], "name": f"acme-ran-{number:02}"}})
+    page = dashboard.page
+    whole = f"/xapps?namespace={xapps.namespace}"
+    dashboard.sign_in(accounts.with_role("view"), whole)
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(11)
+    page.get_by_role("button", name="Rows on a page").click()
+    page.get_by_role("option", name="10", exact=True).click()
+    expect(page).to_have_url(f"{dashboard.url}{whole}&per_page=10")
+    expect(rows).to_have_count(10)
+    page.go_back()
+    expect(page).to_have_url(f"{dashboard.url}{whole}")
+    expect(rows).to_have_count(11)
+    page.go_forward()
+    expect(rows).to_have_count(10)
+    for bad in ("0", "101", "many"):
+        dashboard.open(f"{whole}&per_page={bad}")
+        expect(page.get_by_text("Not used, because")).to_contain_text("per_page")
+        expect(rows).to_have_count(11)
+        expect(page).to_have_url(f"{dashboard.url}{whole}")
+
+
+def test_cards_are_sorted_and_selected_and_the_keyboard_meets_nothing_that_is_not_visible(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    for name in ("acme-ran-one", "acme-ran-two"):
+        xapps.apply(xapps.uploaded_manifest(name, chart_archive(), suspend=True))
+    page = dashboard.page
+    page.set_viewport_size({"width": 360, "height": 780})
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps?namespace={xapps.namespace}")
+    names = page.get_by_role("link", name=re.compile("^acme-ran-"))
+    expect(names).to_have_text(["acme-ran-one", "acme-ran-two"])
+    page.get_by_role("button", name="Sort descending").click()
+    expect(names).to_have_text(["acme-ran-two", "acme-ran-one"])
+    page.get_by_role("button", name="Sort by").click()
+    page.get_by_role("option", name="Age").click()
+    expect(page).to_have_url(f"{dashboard.url}/xapps?namespace={xapps.namespace}&sort=created")
+    expect(names).to_have_text(["acme-ran-one", "acme-ran-two"])
+    page.get_by_text("Select all", exact=True).click()
+    expect(page.get_by_text("2 selected")).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("list-cards")
+
+    page.evaluate("scrollTo(0, 0)")
+    page.get_by_role("link", name="Skip to the content").focus()
+    met = []
+    while page.evaluate("document.activeElement !== document.body"):
+        met.append(page.evaluate(_HIDDEN_FOCUS))
+        assert len(met) < 100
+        page.keyboard.press("Tab")
+    assert len(met) > 10
+    assert [hidden for hidden in met if hidden is not None] == []
+
+
 def test_a_change_shows_in_its_row_and_new_rows_wait(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
-    expect(page.get_by_text("1 selected")).to_have_count(0)
 ) -> None:
     xapps.apply(xapps.uploaded_manifest("acme-ran-seen", chart_archive()))
     xapps.wait_ready("acme-ran-seen")
@@ -206,6 +272,9 @@ def test_several_xapps_are_uninstalled_and_external_ones_are_left_out(
     confirm = dialog.get_by_role("button", name="Uninstall 11 xApps")
     expect(confirm).to_have_attribute("aria-disabled", "true")
     dialog.get_by_label("Type 11 to confirm").fill("11")
+    # What others have removed is gone, as it was to be.
+    xapps.kubectl("delete", "xapp", "acme-ran-04")
+    xapps.wait_gone("xapp", "acme-ran-04")
     # Six at a time: another one begins when one ends.
     held: list[Route] = []
 
@@ -222,6 +291,7 @@ def test_several_xapps_are_uninstalled_and_external_ones_are_left_out(
         held[ended].continue_()
     page.unroute(UNINSTALLS)
 
+    expect(page.get_by_text("Accepted: 9 of 11 are being uninstalled. Already gone: 1")).to_be_visible()
     dialog = page.get_by_role("alertdialog", name="Uninstall acme-ran-03?")
     expect(dialog.get_by_text("1 could not be uninstalled. They stay selected.")).to_be_visible()
     expect(dialog.get_by_role("listitem").first).to_contain_text(re.compile("acme-ran-03 .*uid"))
@@ -272,7 +342,3 @@ def test_who_may_only_read_is_told_which_right_is_missing(
         assert link is not None
         assert following is not None
         assert link["x"] + link["width"] <= following["x"], "the name covers the next column"
-    # What others have removed is gone, as it was to be.
-    xapps.kubectl("delete", "xapp", "acme-ran-04")
-    xapps.wait_gone("xapp", "acme-ran-04")
-    expect(page.get_by_text("Accepted: 9 of 11 are being uninstalled. Already gone: 1")).to_be_visible()

@@ -14,9 +14,12 @@ import {
 
 import { extendRange, startRange, type RowRange } from '~/lib/rowRange'
 import { assignSlots, type RowSlots } from '~/lib/rowSlots'
+import { CardControls } from '~/ui/CardControls'
 import { classes } from '~/ui/classes'
 import { RowCheckbox } from '~/ui/RowCheckbox'
+import { SelectAll, type Selection } from '~/ui/SelectAll'
 import { useDelayed } from '~/ui/useDelayed'
+import { useMediaQuery } from '~/ui/useMediaQuery'
 
 import styles from './DataTable.module.css'
 
@@ -36,11 +39,6 @@ export interface Column<R> {
   width?: readonly [wide: string, medium: string]
   /** Hides the name of the column in the cards of narrow pages. */
   hidesLabel?: boolean
-}
-
-export interface Selection {
-  selected: ReadonlySet<string>
-  onChange: (selected: ReadonlySet<string>) => void
 }
 
 interface DataTableProps<R> {
@@ -68,7 +66,7 @@ interface DataTableProps<R> {
 /** Quick answers come without a change of looks, which would draw all rows twice. */
 const STALE_MILLISECONDS = 150
 
-/** A native table; its rows become cards below 720 px. Rows keep their order: the server sorts. */
+/** A native table; below 720 px its rows become cards, and its controls stand above them. Rows keep their order: the server sorts. */
 export function DataTable<R>({
   caption,
   columns,
@@ -83,12 +81,26 @@ export function DataTable<R>({
   isStale = false,
   reusesRows = false,
 }: DataTableProps<R>): ReactElement {
-  const selecting = useRowSelection(selection, rows.map(rowKey))
+  const keys = rows.map(rowKey)
+  const selecting = useRowSelection(selection, keys)
   const shown = useRowsInViewFirst(rows, rowKey)
   const slots = useRowSlots(reusesRows ? shown.map(rowKey) : NO_KEYS)
   const looksStale = useDelayed(isStale, STALE_MILLISECONDS)
+  // The head of a table of cards is for screen readers only: what it does is done above the cards.
+  const isCards = useMediaQuery('(max-width: 719px)')
   return (
     <div className={styles.scroll}>
+      {isCards && (
+        <CardControls
+          caption={caption}
+          keys={keys}
+          selection={selection}
+          sorts={columns.flatMap(({ sort: by, header }) => (by === undefined ? [] : [{ id: by, label: header }]))}
+          sort={sort}
+          order={order}
+          onSort={onSort}
+        />
+      )}
       <table
         className={classes(
           styles.table,
@@ -101,7 +113,7 @@ export function DataTable<R>({
           <tr>
             {selection !== undefined && (
               <th scope="col" className={styles.check}>
-                <SelectAll keys={rows.map(rowKey)} selection={selection} />
+                {!isCards && <SelectAll keys={keys} selection={selection} />}
               </th>
             )}
             {columns.map((column) => (
@@ -112,7 +124,7 @@ export function DataTable<R>({
                 style={widths(column.width)}
                 aria-sort={column.sort !== undefined && column.sort === sort ? ariaSort(order) : undefined}
               >
-                {column.sort === undefined || onSort === undefined ? (
+                {column.sort === undefined || onSort === undefined || isCards ? (
                   column.header
                 ) : (
                   <SortButton column={column.header} by={column.sort} sort={sort} order={order} onSort={onSort} />
@@ -264,27 +276,6 @@ export function toggled(selected: ReadonlySet<string>, key: string): ReadonlySet
   const next = new Set(selected)
   if (!next.delete(key)) next.add(key)
   return next
-}
-
-function SelectAll({ keys, selection }: { keys: readonly string[]; selection: Selection }): ReactElement {
-  const count = keys.filter((key) => selection.selected.has(key)).length
-  const isAll = keys.length > 0 && count === keys.length
-  const change = (): void => {
-    const next = new Set(selection.selected)
-    for (const key of keys) {
-      if (isAll) next.delete(key)
-      else next.add(key)
-    }
-    selection.onChange(next)
-  }
-  return (
-    <RowCheckbox
-      label="Select all rows of this page"
-      isSelected={isAll}
-      isIndeterminate={count > 0 && !isAll}
-      onChange={change}
-    />
-  )
 }
 
 interface SortButtonProps {

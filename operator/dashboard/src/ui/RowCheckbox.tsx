@@ -5,6 +5,8 @@ import styles from './RowCheckbox.module.css'
 interface RowCheckboxProps {
   /** For screen readers. */
   label: string
+  /** Beside the box: a part of `label`. */
+  text?: string | undefined
   isSelected: boolean
   isIndeterminate?: boolean
   /** `isRange`: with Shift, which means all rows from the one before to this one. */
@@ -15,6 +17,7 @@ interface RowCheckboxProps {
 /** A checkbox of a table. A native one: 100 of React Aria's cost most of the time that a page of rows takes. */
 export function RowCheckbox({
   label,
+  text,
   isSelected,
   isIndeterminate = false,
   onChange,
@@ -33,6 +36,7 @@ export function RowCheckbox({
           if (input !== null) input.indeterminate = isIndeterminate
         }}
       />
+      {text}
     </label>
   )
 }
