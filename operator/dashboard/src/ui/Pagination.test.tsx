@@ -1,8 +1,8 @@
-import { render, renderHook } from '@testing-library/react'
+import { fireEvent, render, renderHook, screen } from '@testing-library/react'
 import { expect, it, vi } from 'vitest'
 
 import { Problem } from '~/lib/problem'
-import { useLeftPage } from '~/ui/Pagination'
+import { Pagination, useLeftPage } from '~/ui/Pagination'
 import type { QueryLike } from '~/ui/Panel'
 
 const gone = new Problem(
@@ -45,4 +45,32 @@ it('leaves other errors to the page', () => {
   const { result } = renderHook(() => useLeftPage(queryWith(new Error('broken')), 2, onPage))
   expect(result.current.query.error).toEqual(new Error('broken'))
   expect(onPage).not.toHaveBeenCalled()
+})
+
+it('says which pages there are when the field has none of them, and keeps the text and the focus', () => {
+  const onPage = vi.fn()
+  const pages = (page: number) => <Pagination page={page} lastPage={1200} total={60_000} perPage={50} onPage={onPage} />
+  const { rerender } = render(pages(1))
+  const field = screen.getByRole<HTMLInputElement>('textbox', { name: 'Page' })
+  field.focus()
+  for (const text of ['abc', '0', '1201', '1.5', '']) {
+    fireEvent.change(field, { target: { value: text } })
+    expect(screen.queryByRole('alert')).toBeNull()
+    fireEvent.keyDown(field, { key: 'Enter' })
+    expect(field.value).toBe(text)
+    expect(screen.getByRole('alert').textContent).toBe('There is no such page: type a number from 1 to 1,200.')
+    expect(field.getAttribute('aria-describedby')).toBe(screen.getByRole('alert').id)
+    expect(document.activeElement).toBe(field)
+  }
+  expect(onPage).not.toHaveBeenCalled()
+  fireEvent.keyDown(field, { key: 'Escape' })
+  expect([field.value, screen.queryByRole('alert')]).toEqual(['1', null])
+
+  fireEvent.change(field, { target: { value: '1,200' } })
+  fireEvent.keyDown(field, { key: 'Enter' })
+  expect(onPage).toHaveBeenCalledWith(1200)
+  rerender(pages(1200))
+  expect(document.activeElement).toBe(screen.getByRole('textbox', { name: 'Page' }))
+  rerender(pages(1))
+  expect(field.value).toBe('1')
 })

@@ -1,5 +1,5 @@
 import { ChevronFirst, ChevronLast, ChevronLeft, ChevronRight } from 'lucide-react'
-import { memo, useEffect, useState, type ReactElement } from 'react'
+import { memo, useEffect, useId, useState, type ReactElement } from 'react'
 
 import { fieldErrors } from '~/lib/problem'
 import { IconButton } from '~/ui/Button'
@@ -56,7 +56,7 @@ export const Pagination = memo(function Pagination({
           onPage={onPage}
           last={lastPage}
         />
-        <PageInput key={page} page={page} lastPage={lastPage} onPage={onPage} />
+        <PageInput page={page} lastPage={lastPage} onPage={onPage} />
         <span>of {count(lastPage)}</span>
         <PageButton
           label="Next page"
@@ -152,24 +152,43 @@ function PageButton({ label, icon, to, current, last, onPage }: PageButtonProps)
 }
 
 function PageInput({ page, lastPage, onPage }: Pick<PaginationProps, 'page' | 'lastPage' | 'onPage'>): ReactElement {
-  const [text, setText] = useState(String(page))
+  const shown = { page, text: String(page), isRefused: false }
+  const [field, setField] = useState(shown)
+  const id = useId()
+  // Another page is shown: its number replaces what was typed. The element stays, and keeps the focus.
+  if (field.page !== page) setField(shown)
   const go = (): void => {
-    const wanted = Number(text)
-    if (Number.isInteger(wanted) && wanted >= 1 && wanted <= lastPage && wanted !== page) onPage(wanted)
-    else setText(String(page))
+    const wanted = Number(field.text.replaceAll(',', ''))
+    const isPage = Number.isInteger(wanted) && wanted >= 1 && wanted <= lastPage
+    if (!isPage) setField({ ...field, isRefused: true })
+    else if (wanted === page) setField(shown)
+    else onPage(wanted)
   }
   return (
-    <input
-      className={styles.input}
-      aria-label="Page"
-      inputMode="numeric"
-      value={text}
-      onChange={(event) => setText(event.target.value)}
-      onBlur={go}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter') go()
-      }}
-    />
+    <>
+      <input
+        className={styles.input}
+        aria-label="Page"
+        aria-invalid={field.isRefused || undefined}
+        aria-describedby={field.isRefused ? id : undefined}
+        inputMode="numeric"
+        value={field.text}
+        onChange={(event) => setField({ ...field, text: event.target.value, isRefused: false })}
+        onBlur={() => {
+          if (field.text.trim() === '') setField(shown)
+          else go()
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') go()
+          if (event.key === 'Escape') setField(shown)
+        }}
+      />
+      {field.isRefused && (
+        <span role="alert" id={id} className={styles.refusal}>
+          There is no such page: type a number from 1 to {count(lastPage)}.
+        </span>
+      )}
+    </>
   )
 }
 
