@@ -65,22 +65,18 @@ from xapp_operator.domain.actions import (
 )
 from xapp_operator.domain.plan_at_rest import plan_at_rest
 from xapp_operator.domain.plan_dependencies import plan_dependency_cycle, plan_dependents, plan_unready_dependencies
+from xapp_operator.domain.plan_failures import backoff_wait, plan_after_failed_attempt, plan_health_timeout
 from xapp_operator.domain.plan_input import (
     DEPLOYED,
     FAILED,
     HEALTH_PENDING,
-    INSTALL,
     PENDING,
     ROLLBACK,
     UNINSTALL,
     UNINSTALLED,
     UNINSTALLING,
-    UPGRADE,
-    Attempt,
-    AttemptOutcome,
     Digests,
     ObservedRelease,
-    PastRevision,
     PlanInput,
 )
 from xapp_operator.domain.plan_tests import end_tests_before, plan_after_failed_tests, plan_tests
@@ -127,14 +123,6 @@ def _last_known_digests(inputs: PlanInput) -> Digests | None:
     return last.digests if last.generation == inputs.generation else None
 
 
-def _backoff_wait(inputs: PlanInput, action: str, reason: Reason) -> Wait | None:
-    last = inputs.attempt
-    if last is None or last.action != action or last.outcome is not AttemptOutcome.FAILED:
-        return None
-    due = inputs.next_attempt_at(last)
-    return Wait(last.reason or reason, last.message, until=due) if inputs.now < due else None
-
-
 def _plan_deletion(inputs: PlanInput) -> Action | None:
     if not inputs.deleting:
         return None
@@ -153,7 +141,7 @@ def _plan_removal(inputs: PlanInput) -> Action:
     if release is None or not inputs.owned:
         return Nothing()
     hooks = release.status != UNINSTALLING and not inputs.observed.namespace_terminating
-    waiting = plan_dependents(inputs) or _backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED)
+    waiting = plan_dependents(inputs) or backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED)
     return waiting or Uninstall(hooks=hooks, dependents=inputs.observed.dependents)
 
 
@@ -184,7 +172,7 @@ def _plan_uninstalling(inputs: PlanInput) -> Action | None:
     if release is None or release.status != UNINSTALLING or not inputs.owned_or_adoptable:
         return None
     other = None if inputs.owned else _wait_for_other_helm(inputs, release)
-    return other or _backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=False)
+    return other or backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=False)
 
 
 def _wait_for_other_helm(inputs: PlanInput, release: ObservedRelease) -> Wait | None:
@@ -233,7 +221,7 @@ def _plan_requested_rollback(inputs: PlanInput) -> Action | None:
             f"the rollback to revision {revision} failed until spec.timeout ({inputs.spec.timeout}) had passed: "
             f"{failed.message}. To try again, set rollback-to to {revision}@again."
         )
-    return _backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED) or Rollback(revision, hold=True)
+    return backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED) or Rollback(revision, hold=True)
 
 
 def _plan_held_revision(inputs: PlanInput) -> Action | None:
@@ -259,89 +247,6 @@ def _plan_unavailable_source(inputs: PlanInput) -> Action | None:
     if isinstance(error, XAppError):
         return Wait(error.reason or Reason.CHART_PULL_FAILED, error.message, stalled=error.permanent)
     return None
-
-
-def _plan_after_failed_attempt(inputs: PlanInput) -> Action | None:
-    """Back off, roll back or stall after a failed attempt at the same digests."""
-    last = inputs.attempt
-    if last is None or last.digests is None or last.digests != inputs.desired:
-        return None
-    if last.action == ROLLBACK:
-        return _plan_after_failed_rollback(inputs, last)
-    if last.action in (INSTALL, UPGRADE) and last.outcome is AttemptOutcome.FAILED:
-        return _plan_after_helm_failure(inputs, last)
-    if last.action in (INSTALL, UPGRADE) and last.outcome is AttemptOutcome.UNHEALTHY:
-        return _plan_after_unhealthy(inputs, last)
-    return None
-
-
-def _plan_after_helm_failure(inputs: PlanInput, last: Attempt) -> Action | None:
-    release = inputs.release
-    if last.permanent or (inputs.timed_out(last) and not inputs.desired_is_deployed):
-        rollback = (
-            _rollback_to_first(inputs, release.rollback_candidates[:1])
-            if release is not None and release.status == FAILED
-            else None
-        )
-        return rollback or Wait(last.reason, last.message, stalled=True)
-    due = inputs.next_attempt_at(last)
-    return Wait(last.reason, last.message, until=due) if inputs.now < due else None
-
-
-def _plan_after_unhealthy(inputs: PlanInput, last: Attempt) -> Action | None:
-    if inputs.desired_is_deployed:
-        return None if inputs.health is HealthStatus.HEALTHY else _plan_health_timeout(inputs, last)
-    return _retry_rollback(inputs) or Wait(last.reason, last.message, stalled=True)
-
-
-def _plan_after_failed_rollback(inputs: PlanInput, last: Attempt) -> Action | None:
-    """Continue after a rollback that failed or was interrupted; one that succeeded changes nothing."""
-    if last.outcome not in (AttemptOutcome.FAILED, AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED):
-        return None
-    if inputs.desired_is_deployed and inputs.health is HealthStatus.HEALTHY:
-        return None
-    if last.outcome is AttemptOutcome.FAILED and (last.permanent or inputs.timed_out(last)):
-        return Wait(last.reason, last.message, stalled=True)
-    if last.rollback_to:
-        return None  # a request that was rejected since, because its revision is gone: the spec is in force, not undone
-    if (waiting := _backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED)) is not None:
-        return waiting
-    retry = _roll_back_unhealthy(inputs, last) if inputs.desired_is_deployed else _retry_rollback(inputs)
-    message = (
-        "the upgrade to this chart and these values was rolled back. Change the spec, or set the annotation retry-at."
-    )
-    return retry or Wait(Reason.UPGRADE_FAILED, last.message or message, stalled=True)
-
-
-def _plan_health_timeout(inputs: PlanInput, last: Attempt) -> Action:
-    message = f"not healthy within spec.timeout ({inputs.spec.timeout}): {inputs.root_cause}"
-    if last.action != UPGRADE:
-        return Wait(Reason.HEALTH_CHECK_FAILED, message)
-    return _roll_back_unhealthy(inputs, last) or Wait(Reason.HEALTH_CHECK_FAILED, message, stalled=True)
-
-
-def _roll_back_unhealthy(inputs: PlanInput, last: Attempt) -> Action | None:
-    """Roll back from an unhealthy revision, unless the previous one has the same chart and values and was good."""
-    if inputs.health is HealthStatus.UNKNOWN:
-        return Wait(Reason.PROGRESSING, "the health of the objects is not known yet")
-    kept = 1 if last.action == UPGRADE and last.count <= 1 else None  # an interrupted try is superseded, but never good
-    candidates = inputs.release.rollback_candidates[:kept] if inputs.release is not None else ()
-    return _rollback_to_first(inputs, tuple(each for each in candidates if each.digests != inputs.desired))
-
-
-def _retry_rollback(inputs: PlanInput) -> Action | None:
-    """Repeat a rollback: when one fails, helm marks the revision that it started from as superseded."""
-    if inputs.release is None or inputs.release.status != FAILED:
-        return None
-    return _rollback_to_first(
-        inputs, tuple(each for each in inputs.release.rollback_candidates if each.digests != inputs.desired)
-    )
-
-
-def _rollback_to_first(inputs: PlanInput, candidates: tuple[PastRevision, ...]) -> Rollback | None:
-    if not candidates or inputs.spec.upgrade.on_failure != "rollback":
-        return None
-    return Rollback(candidates[0].revision)
 
 
 def _plan_release(inputs: PlanInput) -> Action:
@@ -379,7 +284,7 @@ def _plan_awaiting_health(inputs: PlanInput) -> Action | None:
         return None
     deadline = last.last_at + inputs.spec.timeout_seconds
     if inputs.now >= deadline:
-        return _plan_health_timeout(inputs, last)
+        return plan_health_timeout(inputs, last)
     return Wait(Reason.PROGRESSING, inputs.root_cause or "waiting for the objects to become healthy", until=deadline)
 
 
@@ -395,6 +300,6 @@ _PLAN_RULES: tuple[Callable[[PlanInput], Action | None], ...] = (
     _plan_requested_rollback,
     _plan_held_revision,
     _plan_unavailable_source,
-    _plan_after_failed_attempt,
+    plan_after_failed_attempt,
     plan_dependency_cycle,
 )
