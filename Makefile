@@ -131,7 +131,7 @@ chaos: venv ## Inject faults at random into a control plane with two operators a
 	@exec $(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)) --rounds $(ROUNDS)
 
 .PHONY: mutate
-mutate: venv ## Change the code in many places, one at a time, and list what no unit test notices (SAMPLE=100 of each package, 0 for all; SEED=… MODULES=domain/plan.py).
+mutate: venv ## Change the code in many places, one at a time, and list what no unit test notices (SAMPLE=100 of each package, 0 for all; SEED=… MODULES=domain/planning/plan.py).
 	@exec $(BIN)/python -m tests.mutation --sample $(SAMPLE) $(if $(SEED),--seed $(SEED)) --jobs $(WORKERS) $(MODULES)
 
 .PHONY: lint

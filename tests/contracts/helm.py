@@ -12,10 +12,10 @@ import pytest
 from tests.support.charts import chart_archive
 from tests.support.fakes.helm_records import decode_record, encode_record
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.domain.yaml_values import dump_values
+from xapp_operator.domain.chart_values.yaml_values import dump_values
 from xapp_operator.errors import HelmError, Invalid, NotFound
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.release_storage import decode_release, release_secret_name
+from xapp_operator.helm.releases.release_storage import decode_release, release_secret_name
 from xapp_operator.helm.requests import ReleaseRequest, RollbackRequest, UninstallRequest
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, SECRETS, Resource

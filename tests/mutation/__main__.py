@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--store", type=Path, default=STORE, help="the folder that keeps which test runs which line")
     parser.add_argument(
-        "modules", nargs="*", help=f"packages or modules, such as domain/plan.py; default: {', '.join(TESTS)}"
+        "modules", nargs="*", help=f"packages or modules, such as domain/planning/plan.py; default: {', '.join(TESTS)}"
     )
     return parser
 

@@ -25,10 +25,10 @@ from xapp_operator.common.sandboxed_exec import CANNOT_RESTRICT, landlock_versio
 from xapp_operator.config import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.limits import HelmLimits
+from xapp_operator.helm.processes.limits import HelmLimits
+from xapp_operator.helm.processes.runner import HelmRunner
+from xapp_operator.helm.processes.workspace import Workspace
 from xapp_operator.helm.requests import TemplateRequest
-from xapp_operator.helm.runner import HelmRunner
-from xapp_operator.helm.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(landlock_version() < 6, reason="needs Landlock as of Linux 6.12")
 

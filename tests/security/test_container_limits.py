@@ -14,7 +14,7 @@ import yaml
 from xapp_operator.charts.sources.index_reader import PROCESSES_MEMORY_BYTES
 from xapp_operator.config import MIB, Settings
 from xapp_operator.gateway.state import ARCHIVE_CHECKS_MAX
-from xapp_operator.helm.limits import HelmLimits
+from xapp_operator.helm.processes.limits import HelmLimits
 
 BASE = Path(__file__).parents[2] / "manifests" / "base"
 UNITS = {"Mi": MIB, "Gi": 1024 * MIB}

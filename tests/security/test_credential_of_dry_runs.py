@@ -20,8 +20,8 @@ from tests.support.charts import chart_archive
 from xapp_operator.common.sandboxed_exec import landlock_version
 from xapp_operator.config import Settings
 from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.processes.user_kubeconfig import connection_port, write_kubeconfig
 from xapp_operator.helm.requests import DryRunRequest
-from xapp_operator.helm.user_kubeconfig import connection_port, write_kubeconfig
 from xapp_operator.kube.credentials import ConnectionInfo
 
 pytestmark = pytest.mark.skipif(landlock_version() < 6, reason="needs Landlock as of Linux 6.12")

@@ -24,12 +24,12 @@ from xapp_operator.charts.versions import parse_range, parse_version
 from xapp_operator.common.text import escape_input, format_list, quote_input, shorten_line
 from xapp_operator.config import MIB, Settings
 from xapp_operator.domain.bounded_json import loads_bounded
-from xapp_operator.domain.redaction import MASK, redact, scrub, secret_texts, unmask
-from xapp_operator.domain.text_secrets import mask_secrets
-from xapp_operator.domain.values import apply_merge_patch, merge_values, values_digest
-from xapp_operator.domain.values_places import ValuesPlaces
-from xapp_operator.domain.values_text import dump_values_text, mask_values_text
-from xapp_operator.domain.yaml_values import dump_values, load_json, load_values
+from xapp_operator.domain.chart_values.values import apply_merge_patch, merge_values, values_digest
+from xapp_operator.domain.chart_values.values_places import ValuesPlaces
+from xapp_operator.domain.chart_values.values_text import dump_values_text, mask_values_text
+from xapp_operator.domain.chart_values.yaml_values import dump_values, load_json, load_values
+from xapp_operator.domain.masking.redaction import MASK, redact, scrub, secret_texts, unmask
+from xapp_operator.domain.masking.text_secrets import mask_secrets
 from xapp_operator.gateway.catalog.label_selector import parse_label_selector
 from xapp_operator.gateway.deploy.forms import read_namespace
 from xapp_operator.gateway.http.bodies import decode_json_object
@@ -43,13 +43,13 @@ from xapp_operator.gateway.proxy.targets import ProxyTarget
 from xapp_operator.gateway.schemas.repositories import RepositoryRequest
 from xapp_operator.gateway.xapps.log_responses import LogEventEncoder, parse_event_id
 from xapp_operator.gateway.xapps.manifest_diff import manifest_diff
-from xapp_operator.helm.error_rules import error_from_stderr, is_release_not_found, template_stop_reason
+from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata, add_metadata
 from xapp_operator.helm.manifest import manifest_inventory, split_documents
-from xapp_operator.helm.manifest_labels import ObjectMetadata, add_metadata
 from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
-from xapp_operator.helm.release_storage import decode_release, parse_release_secret_name
-from xapp_operator.helm.schema_errors import HEADLINE
-from xapp_operator.helm.stderr import parse_warnings, presentable_message
+from xapp_operator.helm.releases.release_storage import decode_release, parse_release_secret_name
+from xapp_operator.helm.results.error_rules import error_from_stderr, is_release_not_found, template_stop_reason
+from xapp_operator.helm.results.schema_errors import HEADLINE
+from xapp_operator.helm.results.stderr import parse_warnings, presentable_message
 from xapp_operator.kube.api_errors import error_from_response
 from xapp_operator.kube.watch.watch_events import parse_watch_event
 

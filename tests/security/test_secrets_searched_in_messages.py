@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xapp_operator.domain.redaction import MASK, SCRUB_CHARACTERS_MAX, SCRUB_MIN, SCRUB_QUICKLY_MAX, scrub
-from xapp_operator.helm.stderr import MESSAGE_READ_CHARACTERS, SECRETS_MAX, WITHHELD, presentable_message
+from xapp_operator.domain.masking.redaction import MASK, SCRUB_CHARACTERS_MAX, SCRUB_MIN, SCRUB_QUICKLY_MAX, scrub
+from xapp_operator.helm.results.stderr import MESSAGE_READ_CHARACTERS, SECRETS_MAX, WITHHELD, presentable_message
 
 
 def test_too_many_secrets_withhold_the_message() -> None:

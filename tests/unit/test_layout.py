@@ -61,7 +61,7 @@ def _dotted(node: ast.expr) -> str | None:
     return None
 
 
-PROCESS_MODULES = ("common/bounded_process.py", "common/sandboxed_exec.py", "helm/watchdog.py")
+PROCESS_MODULES = ("common/bounded_process.py", "common/sandboxed_exec.py", "helm/processes/watchdog.py")
 
 
 def starts_processes(source: str) -> bool:

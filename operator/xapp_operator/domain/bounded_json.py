@@ -13,7 +13,7 @@ from typing import Final, cast
 import orjson
 
 from xapp_operator.api.json import Json
-from xapp_operator.domain.yaml_values import MAX_DEPTH
+from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH
 
 LEVELS_MAX: Final = MAX_DEPTH + 50
 """Values may have MAX_DEPTH levels, and they are a few levels deep in an object in a list."""

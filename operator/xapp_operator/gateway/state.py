@@ -45,7 +45,7 @@ from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
 from xapp_operator.gateway.xapps.own_api import OwnApis
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.limits import HelmLimits
+from xapp_operator.helm.processes.limits import HelmLimits
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.cluster_networks import ClusterNetworks

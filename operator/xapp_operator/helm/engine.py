@@ -18,14 +18,15 @@ from xapp_operator.common.bounded_process import ProcessResult, ProcessStarter, 
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import landlock_version
 from xapp_operator.config import MIB, Settings
-from xapp_operator.domain.redaction import secret_texts
-from xapp_operator.domain.yaml_values import dump_values
+from xapp_operator.domain.chart_values.yaml_values import dump_values
+from xapp_operator.domain.masking.redaction import secret_texts
 from xapp_operator.errors import ChartInvalid, HelmError, SignatureInvalid
-from xapp_operator.helm import arguments
-from xapp_operator.helm.error_rules import is_release_not_found, template_stop_reason, user_refusal
-from xapp_operator.helm.limits import HelmLimits
-from xapp_operator.helm.output import decode_stdout, parse_dry_run, parse_release, rendered_notes, stdout_text
-from xapp_operator.helm.post_rendering import PostRendering
+from xapp_operator.helm.labelling.post_rendering import PostRendering
+from xapp_operator.helm.processes import arguments
+from xapp_operator.helm.processes.limits import HelmLimits
+from xapp_operator.helm.processes.runner import OUTPUT_MAX_BYTES, HelmCall, HelmRunner, find_helm
+from xapp_operator.helm.processes.slots import HelmSlot
+from xapp_operator.helm.processes.workspace import Workspace, reap_orphans
 from xapp_operator.helm.requests import (
     DryRunRequest,
     ReleaseOperation,
@@ -39,10 +40,9 @@ from xapp_operator.helm.requests import (
     VerifiedArchive,
     VerifyRequest,
 )
-from xapp_operator.helm.runner import OUTPUT_MAX_BYTES, HelmCall, HelmRunner, find_helm
-from xapp_operator.helm.slots import HelmSlot
-from xapp_operator.helm.stderr import error_text, parse_warnings, presentable_message
-from xapp_operator.helm.workspace import Workspace, reap_orphans
+from xapp_operator.helm.results.error_rules import is_release_not_found, template_stop_reason, user_refusal
+from xapp_operator.helm.results.output import decode_stdout, parse_dry_run, parse_release, rendered_notes, stdout_text
+from xapp_operator.helm.results.stderr import error_text, parse_warnings, presentable_message
 
 TEMPLATE_CPU_SECONDS: Final = 20
 CRDS_FOLDER: Final = "crds/"

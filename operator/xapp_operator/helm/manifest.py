@@ -11,7 +11,7 @@ from yaml import YAMLError
 from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, Event, ScalarEvent
 
 from xapp_operator.api.json import JsonObject, items, obj, text
-from xapp_operator.domain.yaml_events import Anchored, Tree, TreeBuilder, YamlRefused
+from xapp_operator.domain.chart_values.yaml_events import Anchored, Tree, TreeBuilder, YamlRefused
 from xapp_operator.errors import HelmError
 
 DEPTH_MAX: Final = 1000  # Kubernetes itself allows ten times as much

@@ -14,7 +14,7 @@ from yaml import YAMLError
 
 from xapp_operator.api.json import obj, text
 from xapp_operator.api.names import HELM_HOOK, HELM_RESOURCE_POLICY
-from xapp_operator.domain.placed_scalars import (
+from xapp_operator.domain.chart_values.placed_scalars import (
     MaskFactory,
     PlacedScalar,
     ScalarTreeBuilder,
@@ -22,9 +22,9 @@ from xapp_operator.domain.placed_scalars import (
     replace_scalars,
     values_of,
 )
-from xapp_operator.domain.redaction import MASK, redact, scrub
-from xapp_operator.domain.text_secrets import mask_secrets
-from xapp_operator.domain.yaml_events import Tree, YamlRefused
+from xapp_operator.domain.chart_values.yaml_events import Tree, YamlRefused
+from xapp_operator.domain.masking.redaction import MASK, redact, scrub
+from xapp_operator.domain.masking.text_secrets import mask_secrets
 from xapp_operator.helm.manifest import ObjectRef, split_documents
 
 DEPTH_MAX: Final = 100

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.helm.manifest_labels import ObjectMetadata
+from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.kube.credentials import ConnectionInfo
 
 DEFAULT_TIMEOUT_SECONDS: Final = 300.0

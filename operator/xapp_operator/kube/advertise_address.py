@@ -12,7 +12,7 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.config import Settings
-from xapp_operator.domain.health_result import find_condition
+from xapp_operator.domain.health.health_result import find_condition
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import NODES
 

@@ -24,7 +24,7 @@ import aiohttp
 from yarl import URL
 
 from xapp_operator.common.response_heads import bound_response_heads
-from xapp_operator.domain.backoff import Backoff
+from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.errors import ApiUnavailable, Unauthenticated
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, connection_error, error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials

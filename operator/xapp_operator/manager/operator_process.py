@@ -16,7 +16,7 @@ import uvloop
 from xapp_operator.config import Settings
 from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.handlers.kopf_operator import run_operator
-from xapp_operator.helm.watchdog import HelmWatchdog
+from xapp_operator.helm.processes.watchdog import HelmWatchdog
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.leader_election import LOST_FRACTION, LeaderElector
 from xapp_operator.kube.resources import CHART_REPOSITORIES, XAPPS

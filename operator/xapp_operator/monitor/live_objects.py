@@ -16,9 +16,9 @@ import orjson
 from xapp_operator.api.json import Json, JsonObject, items, obj, pack_json, text
 from xapp_operator.api.models import ServiceStatus
 from xapp_operator.api.names import HELM_RELEASE_NAMESPACE, LABEL_XAPP
+from xapp_operator.domain.health.resource_health import ResourceHealth, assess
+from xapp_operator.domain.health.revisions import newest_revision
 from xapp_operator.domain.managed_fields import has_other_managers, pack_helm_fields
-from xapp_operator.domain.resource_health import ResourceHealth, assess
-from xapp_operator.domain.revisions import newest_revision
 from xapp_operator.kube import resources
 from xapp_operator.kube.resources import Resource
 from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, ObjectLabels, has_controller, read_labels

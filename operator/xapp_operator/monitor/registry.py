@@ -16,8 +16,8 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.config import Settings
-from xapp_operator.domain.health_result import HealthResult
-from xapp_operator.domain.resource_health import overall_health
+from xapp_operator.domain.health.health_result import HealthResult
+from xapp_operator.domain.health.resource_health import overall_health
 from xapp_operator.errors import AccessDenied, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.domain.health_result import HealthResult, find_condition
-from xapp_operator.domain.pod_health import workload_root_cause
-from xapp_operator.domain.revisions import pod_name, replaced_pods
+from xapp_operator.domain.health.health_result import HealthResult, find_condition
+from xapp_operator.domain.health.pod_health import workload_root_cause
+from xapp_operator.domain.health.revisions import pod_name, replaced_pods
 from xapp_operator.errors import KubeError
 from xapp_operator.kube.reader import KubeReader, first_page
 from xapp_operator.kube.resources import EVENTS, PODS

@@ -17,7 +17,7 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import HealthStatus, ServiceStatus
 from xapp_operator.api.names import LABEL_AGGREGATE_TO_MONITOR, LABEL_XAPP
 from xapp_operator.config import Settings
-from xapp_operator.domain.resource_health import ResourceHealth, missing_resource, overall_health
+from xapp_operator.domain.health.resource_health import ResourceHealth, missing_resource, overall_health
 from xapp_operator.errors import NotFound, NotReady, XAppError
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.client import KubeClient

@@ -12,8 +12,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from xapp_operator.common.fair_slots import FairSlots
-from xapp_operator.domain.plan_input import TestRun
-from xapp_operator.reconcile.work_queue import NamespacedName
+from xapp_operator.domain.planning.plan_input import TestRun
+from xapp_operator.reconcile.work.work_queue import NamespacedName
 
 
 class TestRuns:

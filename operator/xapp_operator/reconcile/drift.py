@@ -16,20 +16,20 @@ from typing import Final, TypeAlias
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XApp
 from xapp_operator.common.clock import Clock
-from xapp_operator.domain.backoff import Backoff
 from xapp_operator.domain.drift import parse_ignored
 from xapp_operator.domain.managed_fields import manages_all, unpack_helm_fields
-from xapp_operator.domain.plan_input import DriftState
+from xapp_operator.domain.planning.backoff import Backoff
+from xapp_operator.domain.planning.plan_input import DriftState
 from xapp_operator.errors import AccessDenied, HelmError
 from xapp_operator.helm.applied_objects import AppliedObject, applied_objects
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.monitor.xapp_monitor import ReleaseObject, XAppMonitor
-from xapp_operator.reconcile.impersonation import ReaderImpersonation
+from xapp_operator.reconcile.inputs.impersonation import ReaderImpersonation
 from xapp_operator.reconcile.object_comparison import Comparison, ObjectComparer
-from xapp_operator.reconcile.release_watch import read_release_record
-from xapp_operator.reconcile.repeat_backoff import RepeatBackoff
-from xapp_operator.reconcile.work_queue import NamespacedName
+from xapp_operator.reconcile.watching.release_watch import read_release_record
+from xapp_operator.reconcile.work.repeat_backoff import RepeatBackoff
+from xapp_operator.reconcile.work.work_queue import NamespacedName
 
 MAX_COMPARISONS: Final = 500
 """Objects that one reconcile compares by requests; a later one continues."""

@@ -18,15 +18,15 @@ from xapp_operator.api.conditions import READY, RECONCILING
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.api.status_parts import HookReference
 from xapp_operator.common.text import shorten_line
-from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
-from xapp_operator.domain.pod_health import pod_root_cause, workload_root_cause
+from xapp_operator.domain.health.pod_health import pod_root_cause, workload_root_cause
+from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome
 from xapp_operator.errors import HelmTimeout, HookFailed, XAppError
-from xapp_operator.helm.release_storage import Hook
+from xapp_operator.helm.releases.release_storage import Hook
 from xapp_operator.kube.reader import KubeReader, first_page
 from xapp_operator.kube.resources import EVENTS
 from xapp_operator.monitor.hook_pods import find_hook_pod
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.release_watch import read_release_record
+from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.telemetry.logs import get_logger
 
 FIRST_SECONDS: Final = 5.0

@@ -14,7 +14,7 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import XApp
 from xapp_operator.api.names import HELM_RELEASE_NAME
 from xapp_operator.common.clock import Clock
-from xapp_operator.domain.plan_input import LabelState
+from xapp_operator.domain.planning.plan_input import LabelState
 from xapp_operator.domain.registration import registration_labels
 from xapp_operator.errors import AccessDenied, NotFound
 from xapp_operator.kube.reader import KubeReader

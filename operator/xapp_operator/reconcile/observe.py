@@ -14,7 +14,8 @@ from xapp_operator.api.conditions import READY, STALLED, Reason
 from xapp_operator.api.json import obj, text
 from xapp_operator.api.models import METHOD_REMOTE, HealthStatus, ReleaseStatus, RevisionStatus, XApp
 from xapp_operator.api.names import HELM_HOOK
-from xapp_operator.domain.plan_input import (
+from xapp_operator.domain.chart_values.values import values_digest
+from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     AnnotationRequests,
     AttemptOutcome,
@@ -24,7 +25,6 @@ from xapp_operator.domain.plan_input import (
     ObservedRelease,
     ObservedState,
 )
-from xapp_operator.domain.values import values_digest
 from xapp_operator.errors import (
     HelmError,
     InputError,
@@ -35,18 +35,18 @@ from xapp_operator.errors import (
     XAppError,
 )
 from xapp_operator.helm.manifest import load_documents, manifest_inventory, split_documents
-from xapp_operator.helm.release_storage import public_description
+from xapp_operator.helm.releases.release_storage import public_description
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.root_cause import find_root_cause
 from xapp_operator.monitor.xapp_monitor import MonitorReport
-from xapp_operator.reconcile.chart_archives import ArchiveOwnerChanges
+from xapp_operator.reconcile.inputs.chart_archives import ArchiveOwnerChanges
+from xapp_operator.reconcile.inputs.release_inputs import DIGEST_LENGTH
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
 from xapp_operator.reconcile.reconcile_context import ObserverContext
-from xapp_operator.reconcile.release_inputs import DIGEST_LENGTH
-from xapp_operator.reconcile.release_watch import read_release_record
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
-from xapp_operator.reconcile.status_draft import RequestField, StatusDraft, is_unhandled, requested_value
+from xapp_operator.reconcile.status.status_draft import RequestField, StatusDraft, is_unhandled, requested_value
+from xapp_operator.reconcile.watching.release_watch import read_release_record
 
 MAX_REVISION_DIGITS: Final = 10
 POD_GRACE_SECONDS: Final = 3.0

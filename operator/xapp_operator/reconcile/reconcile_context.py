@@ -9,7 +9,7 @@ from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.api.models import XApp
 from xapp_operator.common.clock import Clock
 from xapp_operator.config import Settings
-from xapp_operator.domain.plan_input import Digests
+from xapp_operator.domain.planning.plan_input import Digests
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.requests import RenderResult, TemplateRequest
 from xapp_operator.kube.client import KubeClient
@@ -17,19 +17,19 @@ from xapp_operator.kube.event_recorder import EventRecorder
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.status_writer import StatusWriter
 from xapp_operator.monitor.xapp_monitor import XAppMonitor
-from xapp_operator.reconcile.chart_archives import ChartArchiveOwners
 from xapp_operator.reconcile.chart_test_runs import TestRuns
 from xapp_operator.reconcile.drift import DriftDetector
-from xapp_operator.reconcile.impersonation import Impersonation, ReaderImpersonation
+from xapp_operator.reconcile.inputs.chart_archives import ChartArchiveOwners
+from xapp_operator.reconcile.inputs.impersonation import Impersonation, ReaderImpersonation
+from xapp_operator.reconcile.inputs.release_inputs import ReleaseInputsResolver
 from xapp_operator.reconcile.labels import AbsentObjects
-from xapp_operator.reconcile.release_inputs import ReleaseInputsResolver
-from xapp_operator.reconcile.release_watch import ReleaseWatch
-from xapp_operator.reconcile.repeat_backoff import RepeatBackoff
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
-from xapp_operator.reconcile.status_draft import StatusDraft
-from xapp_operator.reconcile.work_queue import NamespacedName, Workers, WorkQueue
-from xapp_operator.reconcile.xapp_cache import CachedXApp, XAppCache
-from xapp_operator.reconcile.xapp_tasks import DeferredResolver, RunningSteps
+from xapp_operator.reconcile.status.status_draft import StatusDraft
+from xapp_operator.reconcile.watching.release_watch import ReleaseWatch
+from xapp_operator.reconcile.watching.xapp_cache import CachedXApp, XAppCache
+from xapp_operator.reconcile.work.repeat_backoff import RepeatBackoff
+from xapp_operator.reconcile.work.work_queue import NamespacedName, Workers, WorkQueue
+from xapp_operator.reconcile.work.xapp_tasks import DeferredResolver, RunningSteps
 from xapp_operator.telemetry.metrics import Metrics
 
 

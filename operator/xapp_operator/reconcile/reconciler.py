@@ -12,7 +12,7 @@ from typing import Final, assert_never
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, Metadata
 from xapp_operator.api.names import FINALIZER
-from xapp_operator.domain.actions import (
+from xapp_operator.domain.planning.actions import (
     Action,
     Adopt,
     CorrectDrift,
@@ -35,16 +35,15 @@ from xapp_operator.domain.actions import (
     Wait,
     action_label,
 )
-from xapp_operator.domain.backoff import Backoff
-from xapp_operator.domain.plan import plan
-from xapp_operator.domain.plan_at_rest import next_action_at
-from xapp_operator.domain.plan_input import AttemptOutcome, PlanInput
+from xapp_operator.domain.planning.backoff import Backoff
+from xapp_operator.domain.planning.plan import plan
+from xapp_operator.domain.planning.plan_at_rest import next_action_at
+from xapp_operator.domain.planning.plan_input import AttemptOutcome, PlanInput
 from xapp_operator.errors import AccessDenied, KubeError, ReleaseRecordDamaged, XAppError
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.removals import Removals
-from xapp_operator.reconcile.source_backoff import SourceBackoff
-from xapp_operator.reconcile.status_draft import begin_test_run, start_attempt
+from xapp_operator.reconcile.status.status_draft import begin_test_run, start_attempt
 from xapp_operator.reconcile.status_reports import StatusReports
 from xapp_operator.reconcile.verbs.deploy import deploy
 from xapp_operator.reconcile.verbs.maintenance import run_maintenance
@@ -52,7 +51,8 @@ from xapp_operator.reconcile.verbs.release_records import change_records
 from xapp_operator.reconcile.verbs.rollback import reject_rollback, rollback
 from xapp_operator.reconcile.verbs.run_tests import end_tests, start_tests
 from xapp_operator.reconcile.verbs.uninstall import delete_orphans, uninstall
-from xapp_operator.reconcile.work_queue import NamespacedName
+from xapp_operator.reconcile.work.source_backoff import SourceBackoff
+from xapp_operator.reconcile.work.work_queue import NamespacedName
 from xapp_operator.telemetry.logs import get_logger
 
 MAX_ACTIONS_PER_RECONCILE: Final = 8

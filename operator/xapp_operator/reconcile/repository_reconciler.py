@@ -29,10 +29,10 @@ from xapp_operator.errors import (
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES
 from xapp_operator.kube.status_writer import StatusWriter
-from xapp_operator.reconcile.impersonation import Impersonation
-from xapp_operator.reconcile.secret_watch import SecretWatch
-from xapp_operator.reconcile.status_rendering import render_repository_status
-from xapp_operator.reconcile.work_queue import NamespacedName, Workers, WorkQueue
+from xapp_operator.reconcile.inputs.impersonation import Impersonation
+from xapp_operator.reconcile.status.status_rendering import render_repository_status
+from xapp_operator.reconcile.watching.secret_watch import SecretWatch
+from xapp_operator.reconcile.work.work_queue import NamespacedName, Workers, WorkQueue
 from xapp_operator.telemetry.logs import get_logger
 
 RETRY_SECONDS: Final = 5.0

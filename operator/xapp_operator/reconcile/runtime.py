@@ -18,10 +18,10 @@ from xapp_operator.common.bounded_process import ProcessStarter, run_process
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.common.memory_limit import container_memory_limit
 from xapp_operator.config import Settings
-from xapp_operator.domain.backoff import Backoff
+from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.errors import KubeError
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.limits import HelmLimits
+from xapp_operator.helm.processes.limits import HelmLimits
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.cluster_networks import ClusterNetworks
@@ -30,22 +30,22 @@ from xapp_operator.kube.resources import CHART_ARCHIVES, XAPPS
 from xapp_operator.kube.status_writer import StatusWriter
 from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey
 from xapp_operator.monitor.xapp_monitor import XAppMonitor
-from xapp_operator.reconcile.chart_archives import ChartArchiveOwners, ChartArchives
 from xapp_operator.reconcile.chart_test_runs import TestRuns
 from xapp_operator.reconcile.drift import DriftDetector
-from xapp_operator.reconcile.impersonation import Impersonation
+from xapp_operator.reconcile.inputs.chart_archives import ChartArchiveOwners, ChartArchives
+from xapp_operator.reconcile.inputs.impersonation import Impersonation
+from xapp_operator.reconcile.inputs.release_inputs import ReleaseInputsResolver
 from xapp_operator.reconcile.labels import absent_objects
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext
 from xapp_operator.reconcile.reconciler import Reconciler
-from xapp_operator.reconcile.referenced_objects import ReferencedObjects
-from xapp_operator.reconcile.release_inputs import ReleaseInputsResolver
-from xapp_operator.reconcile.release_watch import ReleaseWatch
-from xapp_operator.reconcile.repeat_backoff import RepeatBackoff
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
-from xapp_operator.reconcile.secret_watch import OtherSecret, SecretEntry, SecretWatch
-from xapp_operator.reconcile.work_queue import NamespacedName, Workers, WorkQueue
-from xapp_operator.reconcile.xapp_cache import XAppCache
-from xapp_operator.reconcile.xapp_tasks import DeferredResolver
+from xapp_operator.reconcile.watching.referenced_objects import ReferencedObjects
+from xapp_operator.reconcile.watching.release_watch import ReleaseWatch
+from xapp_operator.reconcile.watching.secret_watch import OtherSecret, SecretEntry, SecretWatch
+from xapp_operator.reconcile.watching.xapp_cache import XAppCache
+from xapp_operator.reconcile.work.repeat_backoff import RepeatBackoff
+from xapp_operator.reconcile.work.work_queue import NamespacedName, Workers, WorkQueue
+from xapp_operator.reconcile.work.xapp_tasks import DeferredResolver
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import Metrics
 

@@ -17,21 +17,21 @@ from xapp_operator.api.conditions import READY, Reason
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XApp
 from xapp_operator.api.status_parts import HandledAnnotations
-from xapp_operator.domain.actions import Nothing, Wait
-from xapp_operator.domain.plan_input import AttemptOutcome
-from xapp_operator.domain.progress import NO_RETRIES, SourceRetries
-from xapp_operator.domain.unrecorded_steps import (
+from xapp_operator.domain.planning.actions import Nothing, Wait
+from xapp_operator.domain.planning.plan_input import AttemptOutcome
+from xapp_operator.domain.planning.progress import NO_RETRIES, SourceRetries
+from xapp_operator.domain.planning.unrecorded_steps import (
     StoredStatus,
     may_start_unrecorded,
     may_stay_unrecorded,
     recover_attempt,
 )
 from xapp_operator.errors import NotFound, XAppError
-from xapp_operator.reconcile.drift_reporting import find_begun_drift
 from xapp_operator.reconcile.observe import Observation
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.status_draft import StatusDraft, attempt_from_status, utc
-from xapp_operator.reconcile.status_rendering import render_status
+from xapp_operator.reconcile.status.drift_reporting import find_begun_drift
+from xapp_operator.reconcile.status.status_draft import StatusDraft, attempt_from_status, utc
+from xapp_operator.reconcile.status.status_rendering import render_status
 from xapp_operator.telemetry.logs import get_logger
 
 PROGRESS_SECONDS: Final = 2.0

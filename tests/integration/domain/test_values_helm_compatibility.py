@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.integration.domain.conftest import Helm, HelmTemplateError
-from tests.unit.domain.values_files import FILES, LAXER, REFUSED_FILES, REFUSED_SCALARS, SCALARS, STRICTER
+from tests.unit.domain.chart_values.values_files import FILES, LAXER, REFUSED_FILES, REFUSED_SCALARS, SCALARS, STRICTER
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.domain.values import merge_values
-from xapp_operator.domain.yaml_values import MAX_DEPTH, MAX_KEY_BYTES, dump_values, load_values
+from xapp_operator.domain.chart_values.values import merge_values
+from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, MAX_KEY_BYTES, dump_values, load_values
 
 pytestmark = pytest.mark.integration
 

@@ -20,7 +20,7 @@ from tests.localcluster.waiting import wait_until
 from tests.support.charts import CONFIGMAP_TEMPLATE, chart_archive
 from tests.support.gateway import GatewayServer
 from xapp_operator.helm import engine
-from xapp_operator.helm.limits import RENDERINGS_MAX
+from xapp_operator.helm.processes.limits import RENDERINGS_MAX
 
 pytestmark = pytest.mark.integration
 

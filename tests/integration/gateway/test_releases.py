@@ -13,7 +13,7 @@ from tests.support.apiserver import SECRETS, JsonObject
 from tests.support.charts import chart_archive
 from tests.support.helm_user import HelmUser
 from tests.support.vendor_charts import drax_chart
-from xapp_operator.domain.redaction import MASK
+from xapp_operator.domain.masking.redaction import MASK
 
 pytestmark = pytest.mark.integration
 

@@ -12,7 +12,7 @@ from tests.integration.helm.conftest import SIMPLE, HelmNamespace, MakeChart, ho
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, ApiUnavailable, HelmError
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.runner import write_pod_kubeconfig
+from xapp_operator.helm.processes.runner import write_pod_kubeconfig
 
 pytestmark = pytest.mark.integration
 

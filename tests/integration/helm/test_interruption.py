@@ -18,8 +18,8 @@ from tests.localcluster.waiting import wait_until
 from xapp_operator.config import Settings
 from xapp_operator.errors import HelmError, HelmTimeout
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.release_storage import remove_unserved_kinds, unlock_release
-from xapp_operator.helm.watchdog_process import processes_in
+from xapp_operator.helm.processes.watchdog_process import processes_in
+from xapp_operator.helm.releases.release_storage import remove_unserved_kinds, unlock_release
 
 pytestmark = pytest.mark.integration
 

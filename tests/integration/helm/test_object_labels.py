@@ -9,8 +9,8 @@ import pytest
 from tests.integration.helm.conftest import DEPLOYMENT, WORKLOAD, HelmNamespace, MakeChart, hook
 from tests.localcluster import Cluster
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.manifest_labels import ObjectMetadata
-from xapp_operator.helm.post_rendering import LABELLED_BYTES_MAX
+from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
+from xapp_operator.helm.labelling.post_rendering import LABELLED_BYTES_MAX
 
 pytestmark = pytest.mark.integration
 

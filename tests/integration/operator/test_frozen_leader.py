@@ -14,7 +14,7 @@ from tests.localcluster import Cluster
 from tests.support.operator import OperatorProcess
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
-from xapp_operator.helm.watchdog_process import processes_in
+from xapp_operator.helm.processes.watchdog_process import processes_in
 
 pytestmark = pytest.mark.integration
 

@@ -16,7 +16,7 @@ from tests.support.operator import OperatorProcess
 from tests.support.release_records import set_record_status
 from tests.support.workload import HOOK, workload_chart
 from tests.support.xapps import XAppClient
-from xapp_operator.helm.watchdog_process import processes_in
+from xapp_operator.helm.processes.watchdog_process import processes_in
 
 pytestmark = pytest.mark.integration
 

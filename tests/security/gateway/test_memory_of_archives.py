@@ -35,7 +35,7 @@ from pathlib import Path
 from xapp_operator.config import Settings
 from xapp_operator.gateway.catalog.archive_store import watch_archives
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.reconcile.chart_archives import ChartArchives
+from xapp_operator.reconcile.inputs.chart_archives import ChartArchives
 
 def peak():
     lines = Path("/proc/self/status").read_text().splitlines()

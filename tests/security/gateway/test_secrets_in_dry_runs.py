@@ -8,7 +8,7 @@ from tests.integration.gateway.gateway_client import XAPP_NAME, GatewayClient
 from tests.support.apiserver import JsonObject
 from tests.support.charts import chart_archive
 from tests.support.helm_user import HelmUser
-from xapp_operator.domain.redaction import MASK
+from xapp_operator.domain.masking.redaction import MASK
 
 pytestmark = pytest.mark.integration
 

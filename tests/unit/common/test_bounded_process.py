@@ -45,7 +45,7 @@ def python(folder: Path, code: str, *, stdin: bytes | None = None) -> Command:
 def alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the second while it is being removed
         return False
     return state != "Z"
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from xapp_operator.api.json import items, obj
 from xapp_operator.domain.bounded_json import LEVELS_MAX, loads_bounded
-from xapp_operator.domain.values import merge_values
-from xapp_operator.domain.yaml_values import MAX_DEPTH
+from xapp_operator.domain.chart_values.values import merge_values
+from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH
 from xapp_operator.errors import ValuesInvalid
 from xapp_operator.kube.request_encoding import decode_object
 from xapp_operator.kube.watch.watch_events import parse_watch_event

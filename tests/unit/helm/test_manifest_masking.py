@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from xapp_operator.domain.redaction import MASK
+from xapp_operator.domain.masking.redaction import MASK
 from xapp_operator.helm.manifest_masking import mask_documents, mask_manifest, mask_text
 
 SECRET = """\

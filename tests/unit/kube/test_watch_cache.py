@@ -14,7 +14,7 @@ from tests.support.eventually import eventually
 from tests.unit.kube.conftest import Connect
 from tests.unit.kube.list_watch_server import ListWatchServer, xapp
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.domain.backoff import Backoff
+from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.errors import AccessDenied, NotReady
 from xapp_operator.kube.resources import XAPPS
 from xapp_operator.kube.watch import watch_cache

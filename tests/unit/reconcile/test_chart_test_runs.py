@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from xapp_operator.domain.plan_input import TestOutcome, TestRun
+from xapp_operator.domain.planning.plan_input import TestOutcome, TestRun
 from xapp_operator.reconcile.chart_test_runs import TestRuns
-from xapp_operator.reconcile.work_queue import NamespacedName
+from xapp_operator.reconcile.work.work_queue import NamespacedName
 
 KEY = ("ns", "hello")
 PASSED = TestRun(revision=1, outcome=TestOutcome.SUCCEEDED, first_at=1.0, last_at=2.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.reconcile.xapps import xapp
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import REGISTRATION_LABELS
-from xapp_operator.domain.plan_input import LabelState
+from xapp_operator.domain.planning.plan_input import LabelState
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.object_labels import has_labels
 from xapp_operator.monitor.xapp_monitor import UnlabelledObject

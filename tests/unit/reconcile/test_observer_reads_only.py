@@ -15,9 +15,10 @@ from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.event_recorder import EventRecorder
 from xapp_operator.kube.status_writer import StatusWriter
-from xapp_operator.reconcile import drift, labels, object_comparison, observe, release_inputs
+from xapp_operator.reconcile import drift, labels, object_comparison, observe
+from xapp_operator.reconcile.inputs import release_inputs
 from xapp_operator.reconcile.reconcile_context import ObserverContext
-from xapp_operator.reconcile.status_draft import StatusDraft
+from xapp_operator.reconcile.status.status_draft import StatusDraft
 
 WRITING_METHODS = {
     *("create", "replace", "patch", "apply", "delete", "record", "write", "save_repository"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xapp_operator.domain.actions import (
+from xapp_operator.domain.planning.actions import (
     Action,
     Install,
     RejectRollback,

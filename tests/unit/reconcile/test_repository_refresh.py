@@ -18,9 +18,9 @@ from tests.unit.kube.conftest import Connect
 from xapp_operator.api.names import ANNOTATION_RECONCILE_AT
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.config import Settings
-from xapp_operator.reconcile.impersonation import Impersonation
+from xapp_operator.reconcile.inputs.impersonation import Impersonation
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
-from xapp_operator.reconcile.secret_watch import SecretWatch
+from xapp_operator.reconcile.watching.secret_watch import SecretWatch
 
 INDEX = "/index.yaml"
 

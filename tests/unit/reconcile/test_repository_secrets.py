@@ -16,10 +16,10 @@ from tests.unit.kube.list_watch_server import ListWatchServer
 from tests.unit.reconcile.xapps import xapp
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.config import Settings
-from xapp_operator.reconcile.impersonation import Impersonation
-from xapp_operator.reconcile.referenced_objects import ReferencedObjects
+from xapp_operator.reconcile.inputs.impersonation import Impersonation
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
-from xapp_operator.reconcile.secret_watch import SecretWatch
+from xapp_operator.reconcile.watching.referenced_objects import ReferencedObjects
+from xapp_operator.reconcile.watching.secret_watch import SecretWatch
 
 URL = "https://charts.example.com"
 REMOTE = xapp(method="Remote Chart Repository", url=URL, repoName="acme", chartName="hello")

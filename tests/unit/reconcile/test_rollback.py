@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.domain.plan_input import (
+from xapp_operator.domain.planning.plan_input import (
     ROLLBACK,
     UPGRADE,
     Attempt,

@@ -26,8 +26,8 @@ from xapp_operator.charts.archives.archive_reader import (
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.versions import parse_version
 from xapp_operator.common.text import format_bytes, format_list, quote_input
+from xapp_operator.domain.chart_values.yaml_values import load_values
 from xapp_operator.domain.control_characters import has_control_characters
-from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartInvalid, ValuesInvalid
 
 MAX_SUBCHART_DEPTH: Final = 10

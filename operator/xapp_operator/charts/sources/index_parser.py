@@ -26,7 +26,7 @@ from yaml.events import (
 
 from xapp_operator.charts.versions import SemanticVersion, parse_version
 from xapp_operator.common.bounded_stream import BoundedStream
-from xapp_operator.domain.yaml_events import YamlReader
+from xapp_operator.domain.chart_values.yaml_events import YamlReader
 
 MAX_ENTRIES: Final = 100_000
 """Charts and versions in one index; the largest public repositories have a third of it."""

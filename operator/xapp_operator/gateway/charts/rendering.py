@@ -10,14 +10,14 @@ from typing import Final
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XAppSpec
 from xapp_operator.charts.archives.chart_info import ChartInfo
-from xapp_operator.domain.redaction import long_texts, secret_texts
-from xapp_operator.domain.value_layers import CHART_LAYER, SECRET_LAYER, ValuesLayer, effective_values
-from xapp_operator.domain.values import merge_values
+from xapp_operator.domain.chart_values.value_layers import CHART_LAYER, SECRET_LAYER, ValuesLayer, effective_values
+from xapp_operator.domain.chart_values.values import merge_values
+from xapp_operator.domain.masking.redaction import long_texts, secret_texts
 from xapp_operator.errors import ChartInvalid, HelmError, Invalid, KubeError, ValuesInvalid
 from xapp_operator.gateway.charts.object_checks import check_objects
 from xapp_operator.gateway.charts.value_sources import SourcedValues, ValueSources
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.manifest_labels import ObjectMetadata
+from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.requests import DryRunRequest, RenderResult, TemplateRequest
 from xapp_operator.kube.client import KubeClient
 

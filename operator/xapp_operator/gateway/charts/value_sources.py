@@ -15,9 +15,9 @@ from xapp_operator.api.models import XAppSpec
 from xapp_operator.api.spec_parts import ValuesRef
 from xapp_operator.common.fair_slots import FairSlots
 from xapp_operator.config import Settings
-from xapp_operator.domain.value_layers import ADDRESS_LAYER, USER_LAYER, ValuesLayer
-from xapp_operator.domain.values import advertise_address_layer, merge_values
-from xapp_operator.domain.values_places import rounding_warnings
+from xapp_operator.domain.chart_values.value_layers import ADDRESS_LAYER, USER_LAYER, ValuesLayer
+from xapp_operator.domain.chart_values.values import advertise_address_layer, merge_values
+from xapp_operator.domain.chart_values.values_places import rounding_warnings
 from xapp_operator.errors import KubeError, ValuesInvalid, ValuesNotFound
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient

@@ -12,11 +12,16 @@ from typing import Final
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import ANNOTATION_VALUES_TEXT
 from xapp_operator.common.text import format_bytes
+from xapp_operator.domain.chart_values.values_places import ValuesPlaces
+from xapp_operator.domain.chart_values.values_text import (
+    KEPT_TEXT_MAX_BYTES,
+    dump_values_text,
+    is_text_of,
+    text_to_keep,
+)
+from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, deeper_than, load_values
 from xapp_operator.domain.control_characters import require_plain_values
-from xapp_operator.domain.redaction import redact, unmask
-from xapp_operator.domain.values_places import ValuesPlaces
-from xapp_operator.domain.values_text import KEPT_TEXT_MAX_BYTES, dump_values_text, is_text_of, text_to_keep
-from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than, load_values
+from xapp_operator.domain.masking.redaction import redact, unmask
 from xapp_operator.errors import ValuesInvalid, XAppError
 
 NOT_KEPT_WARNING: Final = (

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.common.off_loop import run_sized
-from xapp_operator.domain.yaml_values import load_json
+from xapp_operator.domain.chart_values.yaml_values import load_json
 from xapp_operator.errors import ContentTooLarge, FormInvalid, MalformedRequest, ValuesInvalid
 
 BODY_MIN_BYTES: Final = 10 * 1024

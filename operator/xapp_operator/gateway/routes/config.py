@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xapp_operator.domain.values import apply_merge_patch
+from xapp_operator.domain.chart_values.values import apply_merge_patch
 from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.deploy.preconditions import ExpectedXApp
 from xapp_operator.gateway.deploy.values_input import SentValues, read_values

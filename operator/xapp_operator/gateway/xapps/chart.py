@@ -13,9 +13,9 @@ import orjson
 from xapp_operator.api.json import Json, JsonObject, obj
 from xapp_operator.charts.archives.chart_texts import README_FILES, TEXT_MAX
 from xapp_operator.common.text import shorten
-from xapp_operator.domain.redaction import redact
-from xapp_operator.domain.values_text import dump_values_text
-from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than
+from xapp_operator.domain.chart_values.values_text import dump_values_text
+from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, deeper_than
+from xapp_operator.domain.masking.redaction import redact
 from xapp_operator.errors import AccessDenied, GatewayNotFound, HelmError, XAppError
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS
 from xapp_operator.gateway.charts.descriptions import ChartDescriber, PackedChart, encode_description
@@ -24,7 +24,7 @@ from xapp_operator.gateway.deploy.desired_xapp import desired_with_values
 from xapp_operator.gateway.deploy.values_input import SentValues
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.release_records import get_deployed_release
-from xapp_operator.helm.release_storage import ChartMetadata
+from xapp_operator.helm.releases.release_storage import ChartMetadata
 
 FROM_RELEASE_WARNING: Final = "this is what Helm keeps of the deployed chart, because its archive cannot be read"
 

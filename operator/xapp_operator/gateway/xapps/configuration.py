@@ -12,9 +12,9 @@ from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, encode_json, integer, obj, text
 from xapp_operator.api.models import XAppSpec
-from xapp_operator.domain.redaction import redact
-from xapp_operator.domain.value_layers import CHART_LAYER, USER_LAYER, ValuesLayer, effective_values
-from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than
+from xapp_operator.domain.chart_values.value_layers import CHART_LAYER, USER_LAYER, ValuesLayer, effective_values
+from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, deeper_than
+from xapp_operator.domain.masking.redaction import redact
 from xapp_operator.errors import AccessDenied, KubeError, ValuesInvalid, XAppError
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS
 from xapp_operator.gateway.charts.descriptions import ChartDescriber
@@ -28,7 +28,7 @@ from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.own_api import OwnApis
 from xapp_operator.gateway.xapps.release_records import get_deployed_release
 from xapp_operator.gateway.xapps.service_addresses import services_with_addresses
-from xapp_operator.helm.release_storage import ReleaseRecord
+from xapp_operator.helm.releases.release_storage import ReleaseRecord
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.resources import SERVICES
 

@@ -9,7 +9,7 @@ import asyncio
 from typing import Final, TypeAlias
 
 from xapp_operator.api.json import JsonObject, text
-from xapp_operator.domain.containers import Container, containers_of
+from xapp_operator.domain.health.containers import Container, containers_of
 from xapp_operator.errors import KubeError
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.pods import pod_name

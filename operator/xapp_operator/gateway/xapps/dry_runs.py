@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, encode_json
-from xapp_operator.domain.redaction import redact, secret_texts
-from xapp_operator.domain.values import merge_values
+from xapp_operator.domain.chart_values.values import merge_values
+from xapp_operator.domain.masking.redaction import redact, secret_texts
 from xapp_operator.errors import AccessDenied
 from xapp_operator.gateway.catalog.records import XAppEntry
 from xapp_operator.gateway.charts.rendering import RenderedChart
@@ -16,7 +16,7 @@ from xapp_operator.gateway.xapps.manifest_diff import ObjectChange, compare_mani
 from xapp_operator.gateway.xapps.release_records import get_deployed_release
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
-from xapp_operator.helm.release_storage import ReleaseRecord
+from xapp_operator.helm.releases.release_storage import ReleaseRecord
 from xapp_operator.kube.client import KubeClient
 
 NO_DIFF_WARNING: Final = "there is no diff, because you may not read the deployed release (get secrets)"

@@ -14,7 +14,7 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
 from xapp_operator.api.names import XAPP_KIND
-from xapp_operator.domain.pod_health import last_seen, last_seen_at
+from xapp_operator.domain.health.pod_health import last_seen, last_seen_at
 from xapp_operator.gateway.catalog.records import HookObject
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.kube.resources import EVENTS

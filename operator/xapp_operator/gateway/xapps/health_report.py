@@ -15,9 +15,9 @@ import orjson
 
 from xapp_operator.api.json import Json, JsonObject, text
 from xapp_operator.api.models import HealthStatus, Phase
-from xapp_operator.domain.health_result import HealthResult
-from xapp_operator.domain.pod_health import workload_root_cause
-from xapp_operator.domain.resource_health import ResourceHealth, assess, missing_resource, overall_health
+from xapp_operator.domain.health.health_result import HealthResult
+from xapp_operator.domain.health.pod_health import workload_root_cause
+from xapp_operator.domain.health.resource_health import ResourceHealth, assess, missing_resource, overall_health
 from xapp_operator.errors import KubeError, NotFound, XAppError
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.crash_logs import read_crash_logs

@@ -10,7 +10,7 @@ from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.errors import KubeError
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.pods import container_names, pod_name
-from xapp_operator.helm.release_storage import Hook, ReleaseRecord
+from xapp_operator.helm.releases.release_storage import Hook, ReleaseRecord
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.request_encoding import PodLogOptions
 from xapp_operator.kube.resources import PODS

@@ -18,7 +18,7 @@ from xapp_operator.errors import GatewayNotFound, MalformedRequest, NextRequest
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.xapps.context import XAppContext, xapp_path
 from xapp_operator.gateway.xapps.log_responses import LOG_TEXT_MAX_BYTES
-from xapp_operator.gateway.xapps.pods import container_names, pod_name, read_pods
+from xapp_operator.gateway.xapps.pods import POD_NAME, container_names, pod_name, read_pods
 from xapp_operator.kube.request_encoding import PodLogOptions
 
 LOG_PARAMETERS: Final = ("pod", "container", "tail", "since", "previous", "follow")
@@ -28,7 +28,6 @@ SINCE_MAX_SECONDS: Final = 366 * 24 * 3600
 PODS_HEADER_MAX: Final = 20
 
 _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
-_POD_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[-+ ]\d\d:\d\d)", re.ASCII)
 
 
@@ -118,7 +117,7 @@ async def find_log_target(context: XAppContext, log_request: LogRequest) -> LogT
 
 
 async def _find_pods(context: XAppContext, name: str | None) -> list[JsonObject]:
-    if name is not None and _POD_NAME.fullmatch(name) is None:
+    if name is not None and POD_NAME.fullmatch(name) is None:
         return []
     return await read_pods(
         context.caller.client,

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from xapp_operator.domain.placed_scalars import MaskFactory
-from xapp_operator.domain.redaction import MASK
+from xapp_operator.domain.chart_values.placed_scalars import MaskFactory
+from xapp_operator.domain.masking.redaction import MASK
+from xapp_operator.helm.labelling.manifest_labels import remove_metadata
 from xapp_operator.helm.manifest import ObjectRef
-from xapp_operator.helm.manifest_labels import remove_metadata
 from xapp_operator.helm.manifest_masking import MaskedDocument, mask_documents, mask_text
 
 LINES_COMPARED_MAX: Final = 2000

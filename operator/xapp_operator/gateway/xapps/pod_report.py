@@ -7,14 +7,14 @@ from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
 from xapp_operator.common.text import shorten_line
-from xapp_operator.domain.containers import (
+from xapp_operator.domain.health.containers import (
     CRASH_LOOP,
     INIT_CONTAINER,
     UNINFORMATIVE_REASONS,
     Container,
     containers_of,
 )
-from xapp_operator.domain.health_result import RESOURCE_MESSAGE_MAX, find_condition
+from xapp_operator.domain.health.health_result import RESOURCE_MESSAGE_MAX, find_condition
 from xapp_operator.gateway.xapps.crash_logs import CrashLogs
 from xapp_operator.gateway.xapps.pods import pod_name
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from xapp_operator.api.json import JsonObject, items, obj, text
-from xapp_operator.domain.health_result import find_condition
+from xapp_operator.domain.health.health_result import find_condition
 from xapp_operator.gateway.catalog.records import HookObject
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import PODS
@@ -25,7 +25,8 @@ PODS_MAX: Final = 500
 """Pods of one workload."""
 READ_CONCURRENCY: Final = 8
 
-_OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?")
+POD_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?")
+"""The names that the API server allows for pods, and for the Jobs of hooks."""
 
 _Read: TypeAlias = Callable[[], Awaitable[list[JsonObject]]]
 
@@ -53,7 +54,7 @@ async def read_pods(
     bare_pods = [live.key[2] for live in in_namespace if live.key[0] == "Pod" and name in (None, live.key[2])][
         :POD_WORKLOADS_MAX
     ]
-    if hook is not None and _OBJECT_NAME.fullmatch(hook.name):
+    if hook is not None and POD_NAME.fullmatch(hook.name):
         if hook.kind == "Job":
             selectors.append(f"{JOB_LABEL}={hook.name}")
         elif hook.kind == "Pod" and name in (None, hook.name):

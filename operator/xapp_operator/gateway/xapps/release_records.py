@@ -15,15 +15,15 @@ import orjson
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj
 from xapp_operator.common.text import quote_input
-from xapp_operator.domain.plan_input import DEPLOYED
-from xapp_operator.domain.redaction import secret_texts
-from xapp_operator.domain.values import merge_values
+from xapp_operator.domain.chart_values.values import merge_values
+from xapp_operator.domain.masking.redaction import secret_texts
+from xapp_operator.domain.planning.plan_input import DEPLOYED
 from xapp_operator.errors import GatewayNotFound, NextRequest, NotFound
 from xapp_operator.gateway.catalog.records import REVISION_FIELDS, SOURCE_LABELS, XAppEntry
 from xapp_operator.gateway.xapps.context import xapp_path
 from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
-from xapp_operator.helm.release_index import RELEASE_SELECTOR, RevisionInfo, parse_revision
-from xapp_operator.helm.release_storage import ReleaseRecord, decode_release, release_secret_name
+from xapp_operator.helm.releases.release_index import RELEASE_SELECTOR, RevisionInfo, parse_revision
+from xapp_operator.helm.releases.release_storage import ReleaseRecord, decode_release, release_secret_name
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS
 

@@ -6,15 +6,15 @@ from collections.abc import Collection
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.domain.placed_scalars import MaskFactory
-from xapp_operator.domain.redaction import redact
-from xapp_operator.domain.text_secrets import mask_secrets
-from xapp_operator.domain.values_text import dump_values_text, mask_values_text
-from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than
+from xapp_operator.domain.chart_values.placed_scalars import MaskFactory
+from xapp_operator.domain.chart_values.values_text import dump_values_text, mask_values_text
+from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, deeper_than
+from xapp_operator.domain.masking.redaction import redact
+from xapp_operator.domain.masking.text_secrets import mask_secrets
 from xapp_operator.gateway.xapps.manifest_diff import TextDiffer, manifest_diff, new_masking
 from xapp_operator.gateway.xapps.release_records import secret_values
 from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes, mask_text
-from xapp_operator.helm.release_storage import ReleaseRecord
+from xapp_operator.helm.releases.release_storage import ReleaseRecord
 
 VALUES: Final = "values"
 MANIFEST: Final = "manifest"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from xapp_operator.api.json import JsonObject, encode_json, integer, obj, text
-from xapp_operator.domain.redaction import redact
-from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than
+from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, deeper_than
+from xapp_operator.domain.masking.redaction import redact
 from xapp_operator.gateway.deploy.forms import FIELDS_SENT_AS_PARTS
 from xapp_operator.gateway.xapps.context import XAppContext
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, encode_json, obj
+from xapp_operator.domain.chart_values.values import equal_values, merge_values
 from xapp_operator.domain.control_characters import require_plain_values
-from xapp_operator.domain.redaction import unmask
-from xapp_operator.domain.values import equal_values, merge_values
+from xapp_operator.domain.masking.redaction import unmask
 from xapp_operator.errors import Conflict, ContentTooLarge
 from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.deploy.preconditions import ExpectedXApp

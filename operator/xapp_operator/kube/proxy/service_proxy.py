@@ -20,7 +20,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus, WebSocketException
 
 from xapp_operator.api.json import Json, JsonObject, text
-from xapp_operator.domain.yaml_values import load_values
+from xapp_operator.domain.chart_values.yaml_values import load_values
 from xapp_operator.errors import MalformedRequest, UpstreamUnreachable, ValuesInvalid, XAppError
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, connection_error, error_from_response
 from xapp_operator.kube.proxy.proxy_request import ProxyRequest, ProxyResponse

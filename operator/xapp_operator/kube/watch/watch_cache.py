@@ -17,7 +17,7 @@ from sys import intern
 from typing import Final, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.domain.backoff import Backoff
+from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.errors import AccessDenied, Invalid, KubeError, NotReady, WatchExpired
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource

@@ -13,10 +13,10 @@ from typing import Final
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject
-from xapp_operator.domain.actions import CorrectDrift
 from xapp_operator.domain.drift import DriftedObject, describe_drift, parse_ignored
 from xapp_operator.domain.managed_fields import HELM_MANAGER
-from xapp_operator.domain.plan_input import DEPLOYED
+from xapp_operator.domain.planning.actions import CorrectDrift
+from xapp_operator.domain.planning.plan_input import DEPLOYED
 from xapp_operator.errors import AccessDenied, Conflict, Invalid, NotFound
 from xapp_operator.helm.applied_objects import AppliedObject
 from xapp_operator.kube.resources import Resource
@@ -24,8 +24,8 @@ from xapp_operator.monitor.xapp_monitor import UnlabelledObject
 from xapp_operator.reconcile.drift import ManifestKey, load_applied
 from xapp_operator.reconcile.object_comparison import body_to_apply, retry_conflicts
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.release_watch import read_release_record
 from xapp_operator.reconcile.verbs.repair_labels import patch_labels
+from xapp_operator.reconcile.watching.release_watch import read_release_record
 
 MAX_PARALLEL_APPLIES: Final = 4
 MAX_OBJECTS: Final = 500

@@ -15,20 +15,20 @@ from typing import Any, Final, TypeVar
 
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
-from xapp_operator.domain.actions import Install, Upgrade
-from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
+from xapp_operator.domain.planning.actions import Install, Upgrade
+from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import NotFound, XAppError
-from xapp_operator.helm.manifest_labels import ObjectMetadata
-from xapp_operator.helm.release_index import revisions_to_prune
-from xapp_operator.helm.release_storage import public_description, release_secret_name
+from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
+from xapp_operator.helm.processes.slots import HelmSlot
+from xapp_operator.helm.releases.release_index import revisions_to_prune
+from xapp_operator.helm.releases.release_storage import public_description, release_secret_name
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
-from xapp_operator.helm.slots import HelmSlot
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.hook_reporting import HookReports, explain_failure, reporting_hooks
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
+from xapp_operator.reconcile.status.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
 from xapp_operator.reconcile.verbs.repair_labels import label_release
-from xapp_operator.reconcile.xapp_tasks import StepInterrupted
+from xapp_operator.reconcile.work.xapp_tasks import StepInterrupted
 
 T = TypeVar("T")
 

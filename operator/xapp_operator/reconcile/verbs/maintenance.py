@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from xapp_operator.domain.actions import CorrectDrift, MaintenanceAction, RepairLabels, UpdateArchiveOwners
+from xapp_operator.domain.planning.actions import CorrectDrift, MaintenanceAction, RepairLabels, UpdateArchiveOwners
 from xapp_operator.reconcile.observe import Observation
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.verbs.correct_drift import correct_drift

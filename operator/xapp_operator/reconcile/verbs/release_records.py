@@ -19,13 +19,13 @@ import contextlib
 from dataclasses import replace
 
 from xapp_operator.api.json import obj
-from xapp_operator.domain.actions import Adopt, MarkSuperseded, Unlock
-from xapp_operator.domain.plan_input import INSTALL, AttemptOutcome
+from xapp_operator.domain.planning.actions import Adopt, MarkSuperseded, Unlock
+from xapp_operator.domain.planning.plan_input import INSTALL, AttemptOutcome
 from xapp_operator.errors import NotFound
-from xapp_operator.helm.release_storage import release_secret_name, supersede_release, unlock_release
+from xapp_operator.helm.releases.release_storage import release_secret_name, supersede_release, unlock_release
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.status_draft import start_attempt
+from xapp_operator.reconcile.status.status_draft import start_attempt
 from xapp_operator.reconcile.verbs.deploy import new_attempt_label, release_labels
 
 

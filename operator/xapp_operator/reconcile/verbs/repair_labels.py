@@ -16,7 +16,7 @@ from typing import Final
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import LABEL_COMPONENT
-from xapp_operator.domain.actions import RepairLabels
+from xapp_operator.domain.planning.actions import RepairLabels
 from xapp_operator.domain.registration import original_text_annotations
 from xapp_operator.errors import AccessDenied, NotFound
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
@@ -25,7 +25,7 @@ from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.monitor.xapp_monitor import UnlabelledObject
 from xapp_operator.reconcile.labels import predefined_labels
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.release_watch import read_release_record
+from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.telemetry.logs import get_logger
 
 MAX_PARALLEL_PATCHES: Final = 4

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.domain.actions import RejectRollback, Rollback
-from xapp_operator.domain.plan_input import UPGRADE, Attempt, AttemptOutcome, TestOutcome, TestRun
+from xapp_operator.domain.planning.actions import RejectRollback, Rollback
+from xapp_operator.domain.planning.plan_input import UPGRADE, Attempt, AttemptOutcome, TestOutcome, TestRun
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.verbs.deploy import delete_surplus, run_step

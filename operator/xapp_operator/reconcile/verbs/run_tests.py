@@ -18,16 +18,16 @@ from typing import Final, Literal
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.domain.containers import containers_of
-from xapp_operator.domain.plan_input import TestOutcome, TestRun
+from xapp_operator.domain.health.containers import containers_of
+from xapp_operator.domain.planning.plan_input import TestOutcome, TestRun
 from xapp_operator.errors import HelmError, HelmTimeout, HookFailed, KubeError, NotFound, XAppError
-from xapp_operator.helm.release_storage import BEFORE_HOOK_CREATION, Hook, HookPhase
+from xapp_operator.helm.releases.release_storage import BEFORE_HOOK_CREATION, Hook, HookPhase
 from xapp_operator.helm.requests import TestRequest
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import JOBS, PODS
 from xapp_operator.monitor.hook_pods import find_hook_pod
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.release_watch import read_release_record
+from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.telemetry.logs import get_logger
 
 TEST_OBJECTS_MAX: Final = 200

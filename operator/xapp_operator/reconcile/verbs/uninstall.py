@@ -15,18 +15,18 @@ from xapp_operator.api.json import obj, text
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, LABEL_XAPP
 from xapp_operator.common.text import format_list
-from xapp_operator.domain.actions import Uninstall
-from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
+from xapp_operator.domain.planning.actions import Uninstall
+from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome
 from xapp_operator.errors import AccessDenied, KindNotServed, NotFound, ReleaseRecordDamaged
-from xapp_operator.helm.release_storage import release_secret_name, remove_unserved_kinds
+from xapp_operator.helm.processes.slots import HelmSlot
+from xapp_operator.helm.releases.release_storage import release_secret_name, remove_unserved_kinds
 from xapp_operator.helm.requests import UninstallRequest
-from xapp_operator.helm.slots import HelmSlot
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.kube.resources import SECRETS, Resource
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.release_watch import read_release_record
 from xapp_operator.reconcile.verbs.deploy import run_step
 from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
+from xapp_operator.reconcile.watching.release_watch import read_release_record
 
 
 async def uninstall(action: Uninstall, request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from xapp_operator.domain.redaction import MASK
+from xapp_operator.domain.masking.redaction import MASK
 from xapp_operator.gateway.xapps.manifest_diff import LINES_COMPARED_MAX, compare_manifests, manifest_diff
 
 

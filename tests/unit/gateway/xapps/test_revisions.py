@@ -17,7 +17,7 @@ from xapp_operator.gateway.xapps.revisions import (
     revision_json,
     revisions_diff,
 )
-from xapp_operator.helm.release_storage import ChartMetadata, ReleaseRecord
+from xapp_operator.helm.releases.release_storage import ChartMetadata, ReleaseRecord
 
 CHART = ChartMetadata(name="hello", version="0.1.0", app_version="1", values={"tokens": {}}, schema="")
 

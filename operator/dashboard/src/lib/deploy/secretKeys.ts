@@ -1,5 +1,5 @@
 /**
- * Which keys of values hold secrets. The gateway has the same rules (`domain/secret_keys.py`), with their reasons; the
+ * Which keys of values hold secrets. The gateway has the same rules (`domain/masking/secret_keys.py`), with their reasons; the
  * tests of both read the same table. If in doubt, a value is a secret.
  */
 

@@ -19,7 +19,7 @@ interface Cases {
 
 const MASK = '••••••'
 /** The gateway's tests read it too. */
-const CASES = JSON.parse(readFileSync('../../tests/unit/domain/redaction_cases.json', 'utf8')) as Cases
+const CASES = JSON.parse(readFileSync('../../tests/unit/domain/masking/redaction_cases.json', 'utf8')) as Cases
 
 /** A text with a secret may be a placeholder as a whole, where the gateway masks a part of it. */
 function asMasks(value: Value): Value {

@@ -21,7 +21,7 @@ interface Place {
 }
 
 /**
- * Values for a command to copy: each secret becomes a placeholder, as the gateway masks it (`domain/redaction.py`). A text
+ * Values for a command to copy: each secret becomes a placeholder, as the gateway masks it (`domain/masking/redaction.py`). A text
  * with a secret in it is replaced as a whole, but for passwords in URLs.
  */
 export function withPlaceholders(value: Value): Value {

@@ -1,6 +1,6 @@
 /**
  * Secrets inside texts, such as a configuration file or a command line in one value. The gateway finds where they are
- * (`domain/text_secrets.py`); here it is enough to know that there is one. The tests of both read the same table.
+ * (`domain/masking/text_secrets.py`); here it is enough to know that there is one. The tests of both read the same table.
  *
  * Every expression is linear in the length of the text: what it repeats is bounded, or cannot begin at each character.
  */

@@ -2,7 +2,7 @@ import type { ScalarTag } from 'yaml'
 
 /**
  * What a plain scalar means to helm: YAML 1.1 with the rules of go.yaml.in/yaml/v2, not those of this library.
- * The gateway has the same rules (`domain/yaml_scalars.py`); a test compares them case by case.
+ * The gateway has the same rules (`domain/chart_values/yaml_scalars.py`); a test compares them case by case.
  */
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n

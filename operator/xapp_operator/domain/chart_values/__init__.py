@@ -1,0 +1,1 @@
+"""Values of charts: read as text, merged, found again at their places."""

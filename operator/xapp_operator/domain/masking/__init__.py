@@ -1,0 +1,1 @@
+"""Masking: secrets in values, manifests and texts."""

@@ -1,0 +1,1 @@
+"""Planning: which action follows from what is desired and what is there."""

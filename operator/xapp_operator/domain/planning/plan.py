@@ -1,0 +1,309 @@
+"""The decision: what to do about one XApp, given its desired and its actual state. Pure: no I/O, no clock.
+
+`plan` tries its rules in order, and the first that answers wins. Every state of a Helm release has an answer, and no
+remedy ever uninstalls a release that once was deployed. The reconciler writes nothing but what an action asks for:
+
+    situation                                                   action
+    deleting, the release is the XApp's own                     Uninstall (without hooks in a terminating namespace)
+    the same, and other XApps depend on this one                Wait, at most spec.timeout
+    deleting with the namespace, the release record is gone     DeleteOrphans
+    spec.suspend                                                Wait
+    the releases of the namespace are not known                 Wait, stalled without permission; deleting: also Wait,
+                                                                but not with Orphan or with the namespace
+    a helm process works on the release                         Wait
+    pending-*, no helm process works on it any more             Unlock
+    uninstalling, left behind                                   Uninstall without hooks
+    the release belongs to another XApp, or to a person         Wait, stalled (a person's, with adopt: goes on)
+    the newest record of the release cannot be read             Wait, stalled
+    rollback-to                                                 Rollback and hold; RejectRollback without that revision,
+                                                                or when it failed until spec.timeout had passed
+    a revision is held                                          Nothing, until the generation changes
+    the ChartRepository of spec.repoName does not exist         SaveRepository
+    chart or values are not available                           Wait
+    an attempt at the same digests failed                       Wait with back-off; then Rollback, or Wait, stalled
+    dependsOn forms a cycle                                     Wait, stalled
+    no release; failed and never deployed; uninstalled          Install, once all of dependsOn are Ready
+    deployed from other digests, failed after a good revision   Upgrade, likewise
+    deployed by a person from the same digests, with adopt      Adopt
+    deployed from the same digests                              Wait until healthy, then Nothing
+    the same, its tests failed, test.onFailure: rollback        Rollback, unless the tests were requested
+    any action that changes the release, and tests run;         EndTests
+    deleting or suspended, and tests run
+    Wait or Nothing, and objects of the deployed release        RepairLabels, with back-off
+    lack labels
+    the same, and objects differ from the manifest, with        CorrectDrift, with back-off
+    driftDetection.mode: enabled
+    Wait or Nothing, and the XApp does not own exactly the      UpdateArchiveOwners
+    ChartArchive that it uses
+    Wait or Nothing, and revisions before the deployed one are  MarkSuperseded
+    still called deployed
+    Wait or Nothing, the release is deployed and not            StartTests
+    tested (spec.test.enabled), or test-at asks for tests
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.api.status_parts import Step
+from xapp_operator.domain.planning.actions import (
+    Action,
+    Adopt,
+    DeleteOrphans,
+    Install,
+    Nothing,
+    RejectRollback,
+    Rollback,
+    SaveRepository,
+    Uninstall,
+    Unlock,
+    Upgrade,
+    Wait,
+)
+from xapp_operator.domain.planning.plan_at_rest import plan_at_rest
+from xapp_operator.domain.planning.plan_dependencies import (
+    plan_dependency_cycle,
+    plan_dependents,
+    plan_unready_dependencies,
+)
+from xapp_operator.domain.planning.plan_failures import backoff_wait, plan_after_failed_attempt, plan_health_timeout
+from xapp_operator.domain.planning.plan_input import (
+    DEPLOYED,
+    FAILED,
+    HEALTH_PENDING,
+    PENDING,
+    ROLLBACK,
+    UNINSTALL,
+    UNINSTALLED,
+    UNINSTALLING,
+    Digests,
+    ObservedRelease,
+    PlanInput,
+)
+from xapp_operator.domain.planning.plan_tests import end_tests_before, plan_after_failed_tests, plan_tests
+from xapp_operator.errors import InputError, SourcePending, XAppError
+
+
+def plan(inputs: PlanInput) -> Action:
+    """Return what to do next about one XApp."""
+    effective = _without_cleared_attempt(inputs)
+    action = _plan_with_last_known_digests(effective) or _first_match(effective)
+    if not isinstance(action, Wait | Nothing):
+        return end_tests_before(action, inputs)
+    return plan_at_rest(effective) or plan_tests(effective, settled=action) or action
+
+
+def _plan_with_last_known_digests(inputs: PlanInput) -> Action | None:
+    """Return the action while the source is unavailable; Install and Upgrade need the source."""
+    last_known = _last_known_digests(inputs)
+    action = None if last_known is None else _first_match(replace(inputs, desired=last_known))
+    if action == Nothing() and isinstance(inputs.desired, XAppError) and inputs.desired.permanent:
+        return Nothing(f"the next upgrade will need its source: {inputs.desired.message}")
+    return None if isinstance(action, Install | Upgrade) else action
+
+
+def _first_match(inputs: PlanInput) -> Action:
+    for rule in _PLAN_RULES:
+        action = rule(inputs)
+        if action is not None:
+            return action
+    return _plan_release(inputs)
+
+
+def _without_cleared_attempt(inputs: PlanInput) -> PlanInput:
+    last = inputs.attempt
+    return replace(inputs, attempt=None) if last is not None and inputs.requests.clears_attempt(last) else inputs
+
+
+def _last_known_digests(inputs: PlanInput) -> Digests | None:
+    """Return the digests that this generation had while its source, now unavailable, could be read."""
+    last = inputs.attempt
+    unavailable = isinstance(inputs.desired, XAppError) and not isinstance(inputs.desired, InputError)
+    if last is None or not unavailable:
+        return None
+    return last.digests if last.generation == inputs.generation else None
+
+
+def _plan_deletion(inputs: PlanInput) -> Action | None:
+    if not inputs.deleting:
+        return None
+    if inputs.observed.helm_running:
+        return Wait(Reason.PROGRESSING, "waiting for the running helm process to end")
+    if inputs.spec.deletion_policy == "Orphan":
+        return Nothing()
+    waiting = None if inputs.observed.namespace_terminating else _plan_unavailable_releases(inputs)
+    return waiting or _plan_removal(inputs)
+
+
+def _plan_removal(inputs: PlanInput) -> Action:
+    release = inputs.release
+    if release is None and inputs.observed.namespace_terminating and not inputs.observed.orphans_deleted:
+        return DeleteOrphans()
+    if release is None or not inputs.owned:
+        return Nothing()
+    hooks = release.status != UNINSTALLING and not inputs.observed.namespace_terminating
+    waiting = plan_dependents(inputs) or backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED)
+    return waiting or Uninstall(hooks=hooks, dependents=inputs.observed.dependents)
+
+
+def _plan_suspended(inputs: PlanInput) -> Action | None:
+    return Wait(Reason.SUSPENDED, "spec.suspend is true: the release is left as it is") if inputs.spec.suspend else None
+
+
+def _plan_unavailable_releases(inputs: PlanInput) -> Action | None:
+    error = inputs.observed.releases_unavailable
+    return None if error is None else Wait(error.reason or Reason.PROGRESSING, error.message, stalled=error.permanent)
+
+
+def _plan_while_helm_runs(inputs: PlanInput) -> Action | None:
+    return Wait(Reason.PROGRESSING, "helm is working on the release") if inputs.observed.helm_running else None
+
+
+def _plan_pending(inputs: PlanInput) -> Action | None:
+    release = inputs.release
+    if release is None or release.status not in PENDING or not inputs.owned_or_adoptable:
+        return None
+    if inputs.owned and release.has_own_attempt:
+        return Unlock(release.revision)
+    return _wait_for_other_helm(inputs, release) or Unlock(release.revision)
+
+
+def _plan_uninstalling(inputs: PlanInput) -> Action | None:
+    release = inputs.release
+    if release is None or release.status != UNINSTALLING or not inputs.owned_or_adoptable:
+        return None
+    other = None if inputs.owned else _wait_for_other_helm(inputs, release)
+    return other or backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=False)
+
+
+def _wait_for_other_helm(inputs: PlanInput, release: ObservedRelease) -> Wait | None:
+    due = release.modified_at + inputs.spec.timeout_seconds
+    if inputs.now >= due:
+        return None
+    message = (
+        f"another helm process has set revision {release.revision} to {release.status}. If it has not finished after "
+        f"spec.timeout ({inputs.spec.timeout}), the operator takes over."
+    )
+    return Wait(Reason.PROGRESSING, message, until=due)
+
+
+def _plan_foreign_release(inputs: PlanInput) -> Action | None:
+    release = inputs.release
+    if release is None or inputs.owned_or_adoptable:
+        return None
+    if release.owner is None:
+        message = (
+            "a Helm release with this name exists, and no XApp created it. Set adopt: true to take it over, or create "
+            "an XApp with another releaseName."
+        )
+    else:
+        message = (
+            f"the Helm release with this name belongs to the XApp {release.owner}. Create an XApp with another "
+            "releaseName."
+        )
+    return Wait(Reason.ACCESS_DENIED, message, stalled=True)
+
+
+def _plan_damaged_record(inputs: PlanInput) -> Action | None:
+    error = inputs.observed.record_damaged
+    return None if error is None else Wait(Reason.UPGRADE_FAILED, error.message, stalled=True)
+
+
+def _plan_requested_rollback(inputs: PlanInput) -> Action | None:
+    revision = inputs.requests.rollback_to
+    if revision is None or inputs.release is None:
+        return None
+    if revision not in inputs.release.revisions:
+        stored = ", ".join(map(str, sorted(inputs.release.revisions)))
+        return RejectRollback(f"rollback-to names revision {revision}, which is not stored. Set it to one of {stored}.")
+    failed = inputs.failed_rollback_request
+    if failed is not None and inputs.timed_out(failed):
+        return RejectRollback(
+            f"the rollback to revision {revision} failed until spec.timeout ({inputs.spec.timeout}) had passed: "
+            f"{failed.message}. To try again, set rollback-to to {revision}@again."
+        )
+    return backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED) or Rollback(revision, hold=True)
+
+
+def _plan_held_revision(inputs: PlanInput) -> Action | None:
+    if (
+        inputs.held_revision is None
+        or not inputs.generation_observed
+        or inputs.release is None
+        or inputs.release.status != DEPLOYED
+    ):
+        return None
+    return Nothing(f"revision {inputs.held_revision} is held by rollback-to until the spec changes")
+
+
+def _plan_unavailable_source(inputs: PlanInput) -> Action | None:
+    error = inputs.desired
+    if inputs.observed.repository_missing:
+        return SaveRepository()
+    if error is None:
+        return Wait(Reason.PROGRESSING, "chart and values are not known yet")
+    if isinstance(error, SourcePending):
+        step = Step.CHART if error.has_begun else Step.QUEUED
+        return Wait(Reason.PROGRESSING, error.message, step=step)
+    if isinstance(error, XAppError):
+        return Wait(error.reason or Reason.CHART_PULL_FAILED, error.message, stalled=error.permanent)
+    return None
+
+
+def _plan_release(inputs: PlanInput) -> Action:
+    action = _plan_by_status(inputs)
+    waiting = plan_unready_dependencies(inputs) if isinstance(action, Install | Upgrade) else None
+    return waiting or action
+
+
+def _plan_by_status(inputs: PlanInput) -> Action:
+    release = inputs.release
+    if release is None:
+        return Install(take_ownership=inputs.spec.adopt)
+    if release.status == DEPLOYED:
+        return _plan_deployed(inputs)
+    if release.status == UNINSTALLED or (release.status == FAILED and not release.rollback_candidates):
+        return Install(replace=True, take_ownership=inputs.spec.adopt)
+    return Upgrade(take_ownership=inputs.spec.adopt)
+
+
+def _plan_deployed(inputs: PlanInput) -> Action:
+    release = inputs.release
+    if not inputs.desired_is_deployed or release is None or release.digests is None or inputs.requests.force:
+        return Upgrade(take_ownership=inputs.spec.adopt)
+    if not inputs.owned:
+        return Adopt(release.revision, release.digests)
+    return _plan_awaiting_health(inputs) or plan_after_failed_tests(inputs) or Nothing()
+
+
+def _plan_awaiting_health(inputs: PlanInput) -> Action | None:
+    """Wait for objects to become healthy, also when the operator was killed before it recorded the release."""
+    last = inputs.attempt
+    if last is None or last.digests != inputs.desired or last.outcome not in HEALTH_PENDING:
+        return None
+    if inputs.health is HealthStatus.HEALTHY:
+        return None
+    deadline = last.last_at + inputs.spec.timeout_seconds
+    if inputs.now >= deadline:
+        return plan_health_timeout(inputs, last)
+    return Wait(Reason.PROGRESSING, inputs.root_cause or "waiting for the objects to become healthy", until=deadline)
+
+
+_PLAN_RULES: tuple[Callable[[PlanInput], Action | None], ...] = (
+    _plan_deletion,
+    _plan_suspended,
+    _plan_unavailable_releases,
+    _plan_while_helm_runs,
+    _plan_pending,
+    _plan_uninstalling,
+    _plan_foreign_release,
+    _plan_damaged_record,
+    _plan_requested_rollback,
+    _plan_held_revision,
+    _plan_unavailable_source,
+    plan_after_failed_attempt,
+    plan_dependency_cycle,
+)

@@ -1,0 +1,110 @@
+"""The rules after a failed attempt: back off, roll back to the last good revision, or stall."""
+
+from __future__ import annotations
+
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.domain.planning.actions import Action, Rollback, Wait
+from xapp_operator.domain.planning.plan_input import (
+    FAILED,
+    INSTALL,
+    ROLLBACK,
+    UPGRADE,
+    Attempt,
+    AttemptOutcome,
+    PastRevision,
+    PlanInput,
+)
+
+
+def plan_after_failed_attempt(inputs: PlanInput) -> Action | None:
+    """Back off, roll back or stall after a failed attempt at the same digests."""
+    last = inputs.attempt
+    if last is None or last.digests is None or last.digests != inputs.desired:
+        return None
+    if last.action == ROLLBACK:
+        return _plan_after_failed_rollback(inputs, last)
+    if last.action in (INSTALL, UPGRADE) and last.outcome is AttemptOutcome.FAILED:
+        return _plan_after_helm_failure(inputs, last)
+    if last.action in (INSTALL, UPGRADE) and last.outcome is AttemptOutcome.UNHEALTHY:
+        return _plan_after_unhealthy(inputs, last)
+    return None
+
+
+def _plan_after_helm_failure(inputs: PlanInput, last: Attempt) -> Action | None:
+    release = inputs.release
+    if last.permanent or (inputs.timed_out(last) and not inputs.desired_is_deployed):
+        rollback = (
+            _rollback_to_first(inputs, release.rollback_candidates[:1])
+            if release is not None and release.status == FAILED
+            else None
+        )
+        return rollback or Wait(last.reason, last.message, stalled=True)
+    due = inputs.next_attempt_at(last)
+    return Wait(last.reason, last.message, until=due) if inputs.now < due else None
+
+
+def _plan_after_unhealthy(inputs: PlanInput, last: Attempt) -> Action | None:
+    if inputs.desired_is_deployed:
+        return None if inputs.health is HealthStatus.HEALTHY else plan_health_timeout(inputs, last)
+    return _retry_rollback(inputs) or Wait(last.reason, last.message, stalled=True)
+
+
+def _plan_after_failed_rollback(inputs: PlanInput, last: Attempt) -> Action | None:
+    """Continue after a rollback that failed or was interrupted; one that succeeded changes nothing."""
+    if last.outcome not in (AttemptOutcome.FAILED, AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED):
+        return None
+    if inputs.desired_is_deployed and inputs.health is HealthStatus.HEALTHY:
+        return None
+    if last.outcome is AttemptOutcome.FAILED and (last.permanent or inputs.timed_out(last)):
+        return Wait(last.reason, last.message, stalled=True)
+    if last.rollback_to:
+        return None  # a request that was rejected since, because its revision is gone: the spec is in force, not undone
+    if (waiting := backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED)) is not None:
+        return waiting
+    retry = _roll_back_unhealthy(inputs, last) if inputs.desired_is_deployed else _retry_rollback(inputs)
+    message = (
+        "the upgrade to this chart and these values was rolled back. Change the spec, or set the annotation retry-at."
+    )
+    return retry or Wait(Reason.UPGRADE_FAILED, last.message or message, stalled=True)
+
+
+def plan_health_timeout(inputs: PlanInput, last: Attempt) -> Action:
+    """Return the action after `spec.timeout` without health: roll an upgrade back, or say so."""
+    message = f"not healthy within spec.timeout ({inputs.spec.timeout}): {inputs.root_cause}"
+    if last.action != UPGRADE:
+        return Wait(Reason.HEALTH_CHECK_FAILED, message)
+    return _roll_back_unhealthy(inputs, last) or Wait(Reason.HEALTH_CHECK_FAILED, message, stalled=True)
+
+
+def backoff_wait(inputs: PlanInput, action: str, reason: Reason) -> Wait | None:
+    """Return the wait before the next try of an action that failed, or None when it is due."""
+    last = inputs.attempt
+    if last is None or last.action != action or last.outcome is not AttemptOutcome.FAILED:
+        return None
+    due = inputs.next_attempt_at(last)
+    return Wait(last.reason or reason, last.message, until=due) if inputs.now < due else None
+
+
+def _roll_back_unhealthy(inputs: PlanInput, last: Attempt) -> Action | None:
+    """Roll back from an unhealthy revision, unless the previous one has the same chart and values and was good."""
+    if inputs.health is HealthStatus.UNKNOWN:
+        return Wait(Reason.PROGRESSING, "the health of the objects is not known yet")
+    kept = 1 if last.action == UPGRADE and last.count <= 1 else None  # an interrupted try is superseded, but never good
+    candidates = inputs.release.rollback_candidates[:kept] if inputs.release is not None else ()
+    return _rollback_to_first(inputs, tuple(each for each in candidates if each.digests != inputs.desired))
+
+
+def _retry_rollback(inputs: PlanInput) -> Action | None:
+    """Repeat a rollback: when one fails, helm marks the revision that it started from as superseded."""
+    if inputs.release is None or inputs.release.status != FAILED:
+        return None
+    return _rollback_to_first(
+        inputs, tuple(each for each in inputs.release.rollback_candidates if each.digests != inputs.desired)
+    )
+
+
+def _rollback_to_first(inputs: PlanInput, candidates: tuple[PastRevision, ...]) -> Rollback | None:
+    if not candidates or inputs.spec.upgrade.on_failure != "rollback":
+        return None
+    return Rollback(candidates[0].revision)

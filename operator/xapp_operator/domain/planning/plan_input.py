@@ -1,0 +1,266 @@
+"""The input of `plan`: the desired state, the actual state, and past attempts, as plain frozen data.
+
+The states of a release are those of Helm (`helm.sh/helm/v4`, release status).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus, XAppSpec
+from xapp_operator.api.status_parts import HookReference
+from xapp_operator.domain.drift import DriftedObject
+from xapp_operator.domain.planning.backoff import Backoff
+from xapp_operator.errors import KubeError, ReleaseRecordDamaged, XAppError
+
+DEPLOYED: Final = "deployed"
+SUPERSEDED: Final = "superseded"
+FAILED: Final = "failed"
+UNINSTALLING: Final = "uninstalling"
+UNINSTALLED: Final = "uninstalled"
+PENDING: Final = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
+
+INSTALL: Final = "Install"
+UPGRADE: Final = "Upgrade"
+ROLLBACK: Final = "Rollback"
+UNINSTALL: Final = "Uninstall"
+
+
+class AttemptOutcome(StrEnum):
+    """How an attempt ended, or where it is now."""
+
+    RUNNING = "Running"
+    RELEASED = "Released"  # helm has finished, the objects are not healthy yet
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNHEALTHY = "Unhealthy"  # not healthy within the timeout
+    INTERRUPTED = "Interrupted"  # the operator ended it for a newer generation or a deletion
+
+
+class TestOutcome(StrEnum):
+    """How a run of the tests ended, or that it has not ended."""
+
+    __test__ = False  # for pytest, which collects classes by their names
+
+    RUNNING = "Running"
+    INTERRUPTED = "Interrupted"  # no test failed; it is begun again
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """The last run of the tests of the chart. Times are seconds since the epoch."""
+
+    __test__ = False
+
+    revision: int
+    outcome: TestOutcome
+    first_at: float
+    last_at: float  # when the outcome was recorded
+    requested: bool = False  # by the annotation test-at
+    count: int = 1
+    message: str = ""
+
+    @property
+    def ended(self) -> bool:
+        return self.outcome in (TestOutcome.SUCCEEDED, TestOutcome.FAILED)
+
+
+HEALTH_PENDING: Final = frozenset({AttemptOutcome.RUNNING, AttemptOutcome.RELEASED, AttemptOutcome.INTERRUPTED})
+"""Outcomes after which the deployed objects have yet to become healthy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """The digests of chart and values: the first 40 hex digits of a sha256 each."""
+
+    chart: str
+    values: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastRevision:
+    """A revision before the newest one."""
+
+    revision: int
+    status: str
+    digests: Digests | None = None
+
+    @property
+    def was_deployed(self) -> bool:
+        """Return whether it once was deployed, by the rule of Helm's rollback on failure."""
+        return self.status in (DEPLOYED, SUPERSEDED)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedRelease:
+    """A release in Helm's storage: its newest revision, and the ones before."""
+
+    revision: int
+    status: str
+    owner: str | None  # metadata.name of the XApp that created it; None: helm without an XApp
+    digests: Digests | None  # None: unknown, or changed by another helm; without `owner`, those that it matches
+    has_own_attempt: bool  # the newest revision has an attempt label of its own
+    modified_at: float  # seconds since the epoch
+    past_revisions: tuple[PastRevision, ...] = ()
+
+    @property
+    def revisions(self) -> tuple[int, ...]:
+        return (self.revision, *(each.revision for each in self.past_revisions))
+
+    @property
+    def rollback_candidates(self) -> tuple[PastRevision, ...]:
+        """Return the earlier revisions that once were deployed, newest first."""
+        return tuple(
+            sorted((each for each in self.past_revisions if each.was_deployed), key=lambda each: -each.revision)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LabelState:
+    """The registration labels on the objects of the deployed release."""
+
+    missing: bool = False  # on some objects of watched kinds
+    outdated: bool = False  # they were not written since the revision or the spec changed
+    repair_at: float = 0.0  # not to be written earlier (seconds since the epoch)
+
+    def repair_due(self, now: float) -> bool:
+        return (self.missing or self.outdated) and now >= self.repair_at
+
+
+@dataclass(frozen=True, slots=True)
+class DriftState:
+    """How the objects of the deployed release differ from its manifest.
+
+    `unknown` is why some of them could not be compared; with `denied` a right is missing. Times are seconds since the
+    epoch.
+    """
+
+    objects: tuple[DriftedObject, ...] = ()
+    unknown: str = ""
+    denied: bool = False
+    compare_at: float | None = None  # when more objects are compared; None: when one changes
+    correct_at: float = 0.0  # not to be corrected earlier
+    correction_error: str = ""  # the right that the last correction lacked
+
+    @property
+    def correctable(self) -> tuple[DriftedObject, ...]:
+        return tuple(each for each in self.objects if not each.refusal)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedState:
+    """The actual state, as caches and the cluster show it."""
+
+    release: ObservedRelease | None = None
+    releases_unavailable: KubeError | None = None  # why it is not known whether there is a release
+    record_damaged: ReleaseRecordDamaged | None = None  # why the newest revision cannot be read
+    helm_running: bool = False
+    namespace_terminating: bool = False
+    unready_dependencies: tuple[str, ...] = ()  # XApps that this one depends on and that are not Ready
+    dependency_cycle: tuple[str, ...] = ()  # of dependsOn, beginning and ending with this XApp
+    dependents: tuple[str, ...] = ()  # of an XApp that is being deleted: those that depend on it, outside of cycles
+    repository_missing: bool = False  # the ChartRepository that spec.repoName names does not exist
+    archive_owners_differ: bool = False  # the XApp owns other ChartArchives than the one it uses
+    orphans_deleted: bool = False  # DeleteOrphans was executed
+    labels: LabelState = field(default_factory=LabelState)
+    tests_running: bool = False  # a helm process of this operator runs the tests of the chart
+    drift: DriftState | None = None  # None: not looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The last install, upgrade, rollback or uninstall. Times are seconds since the epoch.
+
+    An upgrade that the plan rolled back stays recorded as Failed or Unhealthy, so that it is not repeated. A rollback
+    is recorded while it runs, when it failed, and when its revision is held.
+    """
+
+    action: str
+    outcome: AttemptOutcome
+    digests: Digests | None  # the desired ones, also for a rollback
+    first_at: float
+    last_at: float  # when the outcome was recorded
+    generation: int = -1  # the newest generation that is known to have these digests
+    count: int = 1
+    permanent: bool = False
+    reason: str = Reason.INSTALL_FAILED
+    message: str = ""
+    rollback_to: str = ""  # the annotation's value, for a rollback that it requested
+    hook: HookReference | None = None  # the one that helm waits for, or that failed
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationRequests:
+    """What annotations ask for that has not been handled yet."""
+
+    retry: bool = False
+    force: bool = False
+    test: bool = False
+    rollback_to: int | None = None
+    rollback_value: str = ""  # the whole value of rollback-to
+
+    def clears_attempt(self, attempt: Attempt) -> bool:
+        """Return whether `attempt` should be cleared: a failed one, not one whose objects may still become healthy."""
+        failed = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY) or attempt.action == ROLLBACK
+        return failed and (self.retry or self.force)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInput:
+    """Everything that a decision depends on."""
+
+    name: str
+    spec: XAppSpec
+    generation: int = 0
+    deleting: bool = False
+    deleted_at: float = 0.0  # metadata.deletionTimestamp, in seconds since the epoch
+    generation_observed: bool = True  # status.observedGeneration is metadata.generation
+    held_revision: int | None = None
+    observed: ObservedState = field(default_factory=ObservedState)
+    desired: Digests | XAppError | None = None  # None: not resolved, because nothing will be deployed
+    health: HealthStatus = HealthStatus.UNKNOWN
+    root_cause: str = ""
+    attempt: Attempt | None = None
+    test: TestRun | None = None
+    requests: AnnotationRequests = field(default_factory=AnnotationRequests)
+    now: float = 0.0
+    backoff: Backoff = field(default_factory=Backoff)
+
+    def next_attempt_at(self, attempt: Attempt) -> float:
+        """Return when `attempt` may be repeated, in seconds since the epoch."""
+        return attempt.last_at + self.backoff.delay(attempt.count)
+
+    @property
+    def release(self) -> ObservedRelease | None:
+        return self.observed.release
+
+    @property
+    def owned(self) -> bool:
+        return self.release is not None and self.release.owner == self.name
+
+    @property
+    def owned_or_adoptable(self) -> bool:
+        """Return whether this XApp owns the release, or takes over a person's release with `adopt`."""
+        return self.owned or (self.release is not None and self.release.owner is None and self.spec.adopt)
+
+    @property
+    def desired_is_deployed(self) -> bool:
+        """Return whether the release was deployed from the desired digests."""
+        return self.release is not None and self.release.status == DEPLOYED and self.release.digests == self.desired
+
+    @property
+    def failed_rollback_request(self) -> Attempt | None:
+        """Return the last attempt if it was the rollback that rollback-to still asks for, and it failed."""
+        last = self.attempt
+        if last is None or last.outcome is not AttemptOutcome.FAILED or not last.rollback_to:
+            return None
+        return last if last.rollback_to == self.requests.rollback_value else None
+
+    def timed_out(self, attempt: Attempt) -> bool:
+        """Return whether `spec.timeout` has passed since `attempt` was first made."""
+        return self.now - attempt.first_at >= self.spec.timeout_seconds

@@ -1,0 +1,93 @@
+"""The rules of `plan` for the tests of a chart (`helm test`). Pure.
+
+Tests run beside everything else: Ready does not wait for them. They end before an action that changes the release.
+"""
+
+from __future__ import annotations
+
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.domain.planning.actions import (
+    Action,
+    Adopt,
+    DeleteOrphans,
+    EndTests,
+    Install,
+    Nothing,
+    Rollback,
+    StartTests,
+    Uninstall,
+    Unlock,
+    Upgrade,
+    Wait,
+)
+from xapp_operator.domain.planning.plan_input import (
+    DEPLOYED,
+    INSTALL,
+    ROLLBACK,
+    UPGRADE,
+    AttemptOutcome,
+    ObservedRelease,
+    PlanInput,
+    TestOutcome,
+)
+
+
+def end_tests_before(action: Action, inputs: PlanInput) -> Action:
+    """Return `action`, or EndTests if it changes the release while tests run."""
+    changes = isinstance(action, Install | Upgrade | Rollback | Uninstall | Adopt | Unlock | DeleteOrphans)
+    return EndTests() if changes and inputs.observed.tests_running else action
+
+
+def plan_tests(inputs: PlanInput, settled: Wait | Nothing) -> Action | None:
+    """Start the tests that are due, or end those that may not go on; `settled` is what the plan has decided so far."""
+    if inputs.deleting or inputs.spec.suspend:
+        return EndTests() if inputs.observed.tests_running else None
+    release = _testable_release(inputs)
+    if release is None or inputs.observed.tests_running:
+        return None
+    last, in_progress = inputs.test, isinstance(settled, Wait) and settled.reason == Reason.PROGRESSING
+    if inputs.requests.test:
+        return None if in_progress else StartTests(settled, requested=True)
+    unfinished = last is not None and not last.ended
+    if last is not None and unfinished and inputs.now < last.last_at + inputs.backoff.delay(last.count):
+        return None
+    if last is not None and unfinished and last.requested:
+        return None if in_progress else StartTests(settled, requested=True)
+    tested = last is not None and last.ended and last.revision == release.revision
+    return StartTests(settled) if not tested and _is_due_after_deployment(inputs, release, settled) else None
+
+
+def plan_after_failed_tests(inputs: PlanInput) -> Action | None:
+    """Roll an upgrade back whose tests failed, if spec.test.onFailure says so; a requested run never does that."""
+    last, release, attempt = inputs.test, inputs.release, inputs.attempt
+    if last is None or release is None or last.requested or last.outcome is not TestOutcome.FAILED:
+        return None
+    if inputs.spec.test.on_failure != "rollback" or last.revision != release.revision:
+        return None
+    candidates = tuple(each for each in release.rollback_candidates[:1] if each.digests != release.digests)
+    if not candidates:
+        return None
+    if attempt is not None and attempt.action == ROLLBACK and attempt.outcome is AttemptOutcome.FAILED:
+        if attempt.permanent or inputs.timed_out(attempt):
+            return Wait(attempt.reason, attempt.message, stalled=True)
+        due = inputs.next_attempt_at(attempt)
+        if inputs.now < due:
+            return Wait(Reason.ROLLBACK_FAILED, attempt.message, until=due)
+    return Rollback(candidates[0].revision)
+
+
+def _testable_release(inputs: PlanInput) -> ObservedRelease | None:
+    release = inputs.release
+    deployed = release is not None and release.status == DEPLOYED and inputs.owned
+    return release if deployed else None
+
+
+def _is_due_after_deployment(inputs: PlanInput, release: ObservedRelease, settled: Wait | Nothing) -> bool:
+    """Return whether an install or upgrade made the revision, which has become healthy, and tests are to follow."""
+    attempt = inputs.attempt
+    if not inputs.spec.test.enabled or attempt is None or attempt.action not in (INSTALL, UPGRADE):
+        return False
+    deployed_it = attempt.outcome is not AttemptOutcome.FAILED and attempt.digests == release.digests
+    healthy = isinstance(settled, Nothing) and inputs.health is HealthStatus.HEALTHY
+    return deployed_it and healthy and inputs.held_revision is None

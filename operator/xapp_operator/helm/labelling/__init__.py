@@ -1,0 +1,1 @@
+"""Labels on the objects of a release, as helm applies it."""

@@ -1,0 +1,139 @@
+"""Changes what helm renders before helm stores and applies it: the other end of helm's post-renderer.
+
+helm 4 starts a plugin for that. Ours passes the manifest through two pipes in helm's working folder: helm renders into
+`rendered`, this process adds labels, and helm goes on with what it reads from `labelled`. The plugin runs a constant
+script, in which nothing of a chart or an XApp occurs. So what `helm get manifest` shows is what was applied.
+
+A manifest that cannot be labelled is passed on as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from xapp_operator.common.off_loop import run_sized
+from xapp_operator.config import MIB
+from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata, add_metadata
+
+POST_RENDERER: Final = "xapp-labels"
+"""The name of the plugin."""
+MANIFEST_BYTES_MAX: Final = 16 * MIB
+"""A longer manifest ends the plugin, and so helm, before anything is stored. It could not be stored anyway."""
+LABELLED_BYTES_MAX: Final = 4 * MIB
+"""A longer manifest is not labelled while it is rendered."""
+
+# helm's pkg/action/action.go. It reads YAML more strictly there, and an empty manifest is an error.
+_FAILED: Final = re.compile("error merging manifests: |error while (?:running|parsing) post render")
+_FLAGS: Final = os.O_NONBLOCK | os.O_CLOEXEC
+_RENDERED: Final = "rendered"
+_LABELLED: Final = "labelled"
+# `labelled` is opened first: when `rendered` has ended, it has a reader.
+_SHELL, _CAT = _PROGRAMS = ("/bin/sh", "/bin/cat")
+_SCRIPT: Final = f"exec 3<{_LABELLED} && {_CAT} >{_RENDERED} && exec {_CAT} <&3"
+_MANIFEST: Final = {
+    "apiVersion": "v1",
+    "type": "postrenderer/v1",
+    "name": POST_RENDERER,
+    "version": "1.0.0",
+    "runtime": "subprocess",
+    "runtimeConfig": {"platformCommand": [{"command": _SHELL, "args": ["-c", _SCRIPT]}]},
+}
+
+
+def is_post_rendering_failed(stderr: str) -> bool:
+    """Return whether helm could not read the manifest, or did not get it back. Nothing is stored or applied then.
+
+    A template can print the same; then helm runs once more.
+    """
+    return _FAILED.search(stderr) is not None
+
+
+def write_plugin(folder: Path) -> bool:
+    """Write the plugin to `folder`, which is HELM_PLUGINS of the processes that use it.
+
+    Return False if its programs are missing, as in an image without a shell. Then nothing can be post-rendered.
+    """
+    if not all(os.access(each, os.X_OK) for each in _PROGRAMS):
+        return False
+    plugin = folder / POST_RENDERER
+    plugin.mkdir(parents=True, exist_ok=True)
+    (plugin / "plugin.yaml").write_text(json.dumps(_MANIFEST))  # JSON is YAML
+    return True
+
+
+@dataclass(slots=True)
+class PostRendering:
+    """What one helm process adds to its objects; `complete` means that all of them got it."""
+
+    added: ObjectMetadata
+    complete: bool = False
+
+    @contextlib.asynccontextmanager
+    async def answering(self, folder: Path) -> AsyncIterator[None]:
+        """Answer the plugin of the helm process that runs in `folder`, while the context is open."""
+        self.complete = False
+        for name in (_RENDERED, _LABELLED):
+            os.mkfifo(folder / name, 0o600)
+        task = asyncio.create_task(self._answer(folder), name="post-renderer")
+        try:
+            yield
+        finally:
+            task.cancel()  # helm may have ended before it rendered anything
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _answer(self, folder: Path) -> None:
+        # Opened for both, `labelled` lets the plugin open it without waiting.
+        opened = os.open(folder / _LABELLED, os.O_RDWR | _FLAGS)
+        try:
+            manifest = await _read(folder / _RENDERED)
+            if manifest is None:
+                return
+            labelled = await self._add(manifest)
+            target = os.open(folder / _LABELLED, os.O_WRONLY | _FLAGS)
+        finally:
+            os.close(opened)
+        await _write(target, labelled)
+
+    async def _add(self, manifest: bytes) -> bytes:
+        if len(manifest) > LABELLED_BYTES_MAX:
+            return manifest
+        try:
+            text = manifest.decode()
+        except UnicodeDecodeError:
+            return manifest
+        labelled = await run_sized(len(manifest), add_metadata, text, self.added)
+        self.complete = labelled.complete
+        return labelled.text.encode()
+
+
+async def _read(path: Path) -> bytes | None:
+    """Return the whole manifest, or None if it is too long."""
+    pipe = os.fdopen(os.open(path, os.O_RDONLY | _FLAGS), "rb", buffering=0)
+    reader = asyncio.StreamReader()
+    source, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    found = bytearray()
+    with contextlib.closing(source):
+        while chunk := await reader.read(MIB):
+            found += chunk
+            if len(found) > MANIFEST_BYTES_MAX:
+                return None
+    return bytes(found)
+
+
+async def _write(descriptor: int, content: bytes) -> None:
+    loop, pipe = asyncio.get_running_loop(), os.fdopen(descriptor, "wb", buffering=0)
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), pipe
+    )
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    with contextlib.closing(writer), contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        writer.write(content)
+        await writer.drain()

@@ -1,0 +1,1 @@
+"""The processes of helm: arguments, work folder, limits, start and end."""

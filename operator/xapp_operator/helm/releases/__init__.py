@@ -1,0 +1,1 @@
+"""The records in which Helm stores releases."""

@@ -1,0 +1,113 @@
+"""The releases, built from the metadata of Helm's Secrets alone; their data is never held.
+
+Made for thousands of releases: one small frozen object for each revision, repeated texts are stored once, and the cost
+of an update does not depend on their number. Whoever watches the Secrets feeds it.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
+from xapp_operator.helm.releases.release_storage import parse_release_secret_name
+
+RELEASE_SELECTOR: Final = "owner=helm"
+TIME_DIGITS_MAX: Final = 20
+
+ReleaseKey: TypeAlias = tuple[str, str]
+"""Namespace and release name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionInfo:
+    """One revision, from the labels of its Secret; the four labels of this operator are empty if absent.
+
+    `created` and `modified` are seconds since the epoch, 0 if unknown. A time in the future, from a clock that jumped,
+    counts as the time at which it was first seen.
+    """
+
+    revision: int
+    status: str
+    xapp: str
+    chart_digest: str
+    values_digest: str
+    attempt: str
+    created: int
+    modified: int
+    secret_uid: str
+    resource_version: str
+
+
+class ReleaseIndex:
+    """Releases by (namespace, name)."""
+
+    def __init__(self) -> None:
+        self._revisions: dict[ReleaseKey, dict[int, RevisionInfo]] = {}
+
+    def revisions(self, key: ReleaseKey) -> tuple[RevisionInfo, ...]:
+        """Return the revisions of a release, oldest first; the newest decides the state of the release."""
+        return tuple(info for _, info in sorted(self._revisions.get(key, {}).items()))
+
+    def put_revision(self, key: ReleaseKey, info: RevisionInfo) -> None:
+        """Add a new or changed revision, unless a newer state of it is known."""
+        revisions = self._revisions.setdefault(key, {})
+        known = revisions.get(info.revision)
+        if known is None or int(info.resource_version or 0) >= int(known.resource_version or 0):
+            revisions[info.revision] = info
+
+    def remove_revision(self, key: ReleaseKey, revision: int, *, uid: str | None = None) -> None:
+        """Remove one revision of a release; with a `uid`, only if its Secret has this uid."""
+        revisions = self._revisions.get(key, {})
+        known = revisions.get(revision)
+        if known is not None and uid in (None, known.secret_uid):
+            del revisions[revision]
+        if not revisions:
+            self._revisions.pop(key, None)
+
+
+def revisions_to_prune(
+    revisions: tuple[RevisionInfo, ...], *, keep: int, rollback_target: int | None = None
+) -> tuple[RevisionInfo, ...]:
+    """Return the old ones of a release's `revisions` beyond the newest `keep`, never the newest or a deployed one.
+
+    Upgrades prune by themselves (`--history-max`). `install --replace` does not, so an install that keeps failing would
+    fill the namespace; and a rollback must not. As long as that is to be repeated, its target is kept, and failed
+    revisions go first.
+    """
+    surplus = revisions[: -max(keep, 1)]
+    if rollback_target is None:
+        return tuple(info for info in surplus if info.status != "deployed")
+    others = (info for info in revisions[:-1] if info.status != "deployed" and info.revision != rollback_target)
+    return tuple(sorted(others, key=lambda info: (info.status != "failed", info.revision)))[: len(surplus)]
+
+
+def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, RevisionInfo] | None:
+    """Return the release and the revision of a Secret from its metadata, or None if it records no release.
+
+    `now` is the time in seconds since the epoch: no time of the release is later.
+    """
+    metadata = obj(secret, "metadata")
+    parsed = parse_release_secret_name(text(metadata, "name"))
+    if parsed is None:
+        return None
+    name, revision = parsed
+    labels = obj(metadata, "labels")
+    return (sys.intern(text(metadata, "namespace")), sys.intern(name)), RevisionInfo(
+        revision=revision,
+        status=sys.intern(text(labels, "status")),
+        xapp=sys.intern(text(labels, LABEL_XAPP)),
+        chart_digest=sys.intern(text(labels, LABEL_CHART_DIGEST)),
+        values_digest=sys.intern(text(labels, LABEL_VALUES_DIGEST)),
+        attempt=text(labels, LABEL_ATTEMPT),
+        created=_seconds(text(labels, "createdAt"), now=int(now)),
+        modified=_seconds(text(labels, "modifiedAt"), now=int(now)),
+        secret_uid=text(metadata, "uid"),
+        resource_version=text(metadata, "resourceVersion"),
+    )
+
+
+def _seconds(label: str, *, now: int) -> int:
+    return min(int(label), now) if label.isdecimal() and len(label) <= TIME_DIGITS_MAX else 0

@@ -1,0 +1,323 @@
+"""Helm's release records: Secrets of type `helm.sh/release.v1`. Pure.
+
+A record is base64 (the Secret's) of base64 (Helm's) of gzip of JSON; see `pkg/storage/driver/util.go` of Helm 4. Its
+labels repeat name, revision and status, but Helm decides by the payload.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import json
+import re
+import zlib
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
+from xapp_operator.api.names import HELM_SECRET_PREFIX
+from xapp_operator.config import MIB
+from xapp_operator.domain.planning.plan_input import FAILED, PENDING, SUPERSEDED
+from xapp_operator.errors import HelmError, ReleaseRecordDamaged
+from xapp_operator.helm.manifest import manifest_objects, split_documents
+
+RELEASE_BYTES_MAX: Final = 32 * MIB
+JSON_VALUES_MAX: Final = 500_000
+"""56 KB in a Secret can hold ten million values, which take a gigabyte once decoded and stop all requests."""
+
+TEST_EVENT: Final = "test"
+BEFORE_HOOK_CREATION: Final = "before-hook-creation"
+"""The policy by which helm deletes the object of a hook before it runs the hook again."""
+
+_SECRET_NAME: Final = re.compile(rf"{re.escape(HELM_SECRET_PREFIX)}(?P<name>.+)\.v(?P<revision>[1-9][0-9]*)")
+_OWN_DESCRIPTION: Final = re.compile(r"(?:Install|Upgrade) complete|Rollback to [0-9]{1,10}")
+_GZIP_MAGIC: Final = b"\x1f\x8b\x08"
+_GZIP_WINDOW: Final = 31  # zlib's number for a gzip header and the largest window
+_JSON_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # linear time for any bytes
+_QUOTES_MAX: Final = 4 * JSON_VALUES_MAX  # a key and a value each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartMetadata:
+    """The chart of a revision: its default values, and its schema as JSON text, empty if it has none.
+
+    `dependencies` are names. Helm keeps files such as the README, but not the text of values.yaml.
+    """
+
+    name: str
+    version: str
+    app_version: str
+    values: JsonObject = field(repr=False)
+    schema: str
+    description: str = ""
+    dependencies: tuple[str, ...] = ()
+    files: JsonObject = field(default_factory=dict, repr=False)
+    """Texts in base64, by path."""
+
+    def read_text(self, path: str) -> str | None:
+        """Return a file of the chart, or None without it."""
+        try:
+            return base64.b64decode(text(self.files, path), validate=True).decode("utf-8", "replace") or None
+        except binascii.Error:
+            return None
+
+
+class HookPhase(StrEnum):
+    """Phases of the last run of a hook that this package looks for; there are others."""
+
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+_CURRENT_PHASES: Final = frozenset({HookPhase.RUNNING, HookPhase.FAILED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A hook of a chart, and its last run: without one, phase and times are empty.
+
+    It runs at `events`, such as `pre-install`. Without `delete_policies`, helm deletes the old object before it runs
+    the hook again.
+    """
+
+    name: str
+    kind: str
+    events: tuple[str, ...]
+    phase: str
+    started_at: str
+    completed_at: str
+    delete_policies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRecord:
+    """One revision of a release. Times are RFC 3339. `config` has the values that the user gave."""
+
+    revision: int
+    status: str
+    description: str
+    chart: ChartMetadata
+    manifest: str = field(repr=False)
+    config: JsonObject = field(repr=False)
+    notes: str
+    first_deployed: str
+    last_deployed: str
+    hooks: tuple[Hook, ...] = ()
+
+    @property
+    def tests(self) -> tuple[Hook, ...]:
+        return tuple(each for each in self.hooks if TEST_EVENT in each.events)
+
+    @property
+    def current_hook(self) -> Hook | None:
+        """Return the hook that a step of helm waits for, or failed at; None if there is none, and for tests."""
+        hooks = (each for each in self.hooks if TEST_EVENT not in each.events)
+        begun = [each for each in hooks if each.phase in _CURRENT_PHASES and each.started_at]
+        return max(begun, key=lambda each: datetime.fromisoformat(each.started_at), default=None)
+
+
+def public_description(description: str) -> str | None:
+    """Return helm's description of a revision if it is one of its own sentences, else None.
+
+    With `--description`, and after a failure, it may be any text, which only those should see who may read Secrets.
+    """
+    return description if _OWN_DESCRIPTION.fullmatch(description) else None
+
+
+def release_secret_name(release: str, revision: int) -> str:
+    return f"{HELM_SECRET_PREFIX}{release}.v{revision}"
+
+
+def parse_release_secret_name(name: str) -> tuple[str, int] | None:
+    """Return release name and revision of the Secret `name`, or None if it is not a release record."""
+    matched = _SECRET_NAME.fullmatch(name)
+    return (matched["name"], int(matched["revision"])) if matched else None
+
+
+def decode_release(secret: JsonObject) -> ReleaseRecord:
+    """Return the release that a Secret records.
+
+    Raises:
+        ReleaseRecordDamaged: when it records none, or one of more than RELEASE_BYTES_MAX or JSON_VALUES_MAX.
+    """
+    payload = _decode_payload(secret)
+    info, chart = obj(payload, "info"), obj(payload, "chart")
+    metadata = obj(chart, "metadata")
+    return ReleaseRecord(
+        revision=integer(payload, "version"),
+        status=text(info, "status"),
+        description=text(info, "description"),
+        chart=ChartMetadata(
+            name=text(metadata, "name"),
+            version=text(metadata, "version"),
+            app_version=text(metadata, "appVersion"),
+            values=obj(chart, "values"),
+            schema=_decode_schema(text(chart, "schema")),
+            description=text(metadata, "description"),
+            dependencies=tuple(text(each, "name") for each in items(metadata, "dependencies")),
+            files={text(each, "name"): text(each, "data") for each in items(chart, "files")},
+        ),
+        manifest=text(payload, "manifest"),
+        config=obj(payload, "config"),
+        notes=text(info, "notes"),
+        first_deployed=_time_text(text(info, "first_deployed")),
+        last_deployed=_time_text(text(info, "last_deployed")),
+        hooks=tuple(_hook(each) for each in items(payload, "hooks")),
+    )
+
+
+def _texts(hook: JsonObject, key: str) -> tuple[str, ...]:
+    found = hook.get(key)
+    return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+
+
+def _hook(hook: JsonObject) -> Hook:
+    last_run = obj(hook, "last_run")
+    if not text(last_run, "phase"):
+        last_run = {}  # Helm 3 writes the zero time of Go before the first run
+    return Hook(
+        name=text(hook, "name"),
+        kind=text(hook, "kind"),
+        events=_texts(hook, "events"),
+        phase=text(last_run, "phase"),
+        started_at=_time_text(text(last_run, "started_at")),
+        completed_at=_time_text(text(last_run, "completed_at")),
+        delete_policies=_texts(hook, "delete_policies"),
+    )
+
+
+def _time_text(value: str) -> str:
+    """Return `value` if it is an RFC 3339 time, else nothing: whoever may write Secrets can write a release record."""
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        return ""
+    return value if time.tzinfo is not None else ""
+
+
+def unlock_release(secret: JsonObject) -> JsonObject:
+    """Return the Secret that replaces one whose release is pending; it marks the release as failed.
+
+    Both the payload and the label get the status, because Helm reads the one and lists by the other. The resource
+    version stays, so that a concurrent write is a conflict.
+
+    Raises:
+        HelmError: when the release is not pending, or as `decode_release`.
+    """
+    payload = _decode_payload(secret)
+    info = obj(payload, "info")
+    status = text(info, "status")
+    if status not in PENDING:
+        raise HelmError(f"the release is {status or 'in an unknown state'}, not pending: there is nothing to unlock")
+    info["status"] = FAILED
+    info["description"] = f"Unlocked: {status} was interrupted, and no helm process is working on it"
+    return _with_payload(secret, payload, status=FAILED)
+
+
+def supersede_release(secret: JsonObject) -> JsonObject:
+    """Return the Secret that replaces one whose release is called deployed, although a newer revision is.
+
+    Of a record that cannot be decoded only the label changes: helm does not see it.
+    """
+    try:
+        payload = _decode_payload(secret)
+    except ReleaseRecordDamaged:
+        return _with_status_label(secret, SUPERSEDED)
+    payload["info"] = {**obj(payload, "info"), "status": SUPERSEDED}
+    return _with_payload(secret, payload, status=SUPERSEDED)
+
+
+def remove_unserved_kinds(secret: JsonObject, *, served: frozenset[tuple[str, str]]) -> JsonObject | None:
+    """Return the Secret without the objects whose (apiVersion, kind) is not `served`, or None if all are served.
+
+    Helm can neither upgrade nor uninstall a release with a kind that the cluster no longer serves, because its
+    CustomResourceDefinition was removed.
+
+    Raises:
+        HelmError: as `decode_release`.
+    """
+    payload = _decode_payload(secret)
+    documents = split_documents(text(payload, "manifest"))
+    served_documents = [
+        document
+        for document in documents
+        if all((text(one, "apiVersion"), text(one, "kind")) in served for one in manifest_objects(document))
+    ]
+    if len(served_documents) == len(documents):
+        return None
+    payload["manifest"] = "".join(f"---{document}" for document in served_documents)
+    return _with_payload(secret, payload, status=text(obj(payload, "info"), "status"))
+
+
+def _with_payload(secret: JsonObject, payload: JsonObject, *, status: str) -> JsonObject:
+    data = {**obj(secret, "data"), "release": _encode_payload(payload)}
+    return {**_with_status_label(secret, status), "data": data}
+
+
+def _with_status_label(secret: JsonObject, status: str) -> JsonObject:
+    metadata = {key: value for key, value in obj(secret, "metadata").items() if key != "managedFields"}
+    metadata["labels"] = {**obj(metadata, "labels"), "status": status}
+    return {**secret, "metadata": metadata}
+
+
+def _decode_payload(secret: JsonObject) -> JsonObject:
+    recorded = text(obj(secret, "data"), "release")
+    if not recorded:
+        raise ReleaseRecordDamaged("this Secret is not a Helm release record")
+    try:
+        packed = base64.b64decode(base64.b64decode(recorded, validate=True), validate=True)
+        # Not orjson: it reads integers beyond 64 bits as floats, and the payload may be written back.
+        data = _gunzip(packed) if packed.startswith(_GZIP_MAGIC) else packed
+        if not _is_within_value_limit(data):
+            raise ReleaseRecordDamaged(
+                f"this release record has more than {JSON_VALUES_MAX:,} values, so it is not read"
+            )
+        payload: Json = json.loads(data)
+    except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
+        raise ReleaseRecordDamaged("this release record is damaged: remove it, or restore it from a backup") from error
+    if not isinstance(payload, dict):
+        raise ReleaseRecordDamaged("this release record is damaged: it is not an object")
+    return payload
+
+
+def _gunzip(packed: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
+    data = unpacker.decompress(packed, RELEASE_BYTES_MAX)
+    if unpacker.unconsumed_tail:
+        raise ReleaseRecordDamaged(
+            f"this release record is larger than {RELEASE_BYTES_MAX // MIB} MiB unpacked: it is not read"
+        )
+    if not unpacker.eof:
+        raise ValueError("the gzip stream ends early")
+    return data
+
+
+def _is_within_value_limit(data: bytes) -> bool:
+    """Return whether JSON has at most JSON_VALUES_MAX values, without decoding it."""
+    if _count_separators(data) <= JSON_VALUES_MAX:
+        return True
+    # Commas and brackets inside texts, such as the manifest, do not count.
+    if data.count(b'"') - data.count(b'\\"') > _QUOTES_MAX:
+        return False
+    return _count_separators(_JSON_STRING.sub(b"", data)) <= JSON_VALUES_MAX
+
+
+def _count_separators(data: bytes) -> int:
+    return data.count(b",") + data.count(b"[") + data.count(b"{")
+
+
+def _encode_payload(payload: JsonObject) -> str:
+    packed = gzip.compress(json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode(), mtime=0)
+    return base64.b64encode(base64.b64encode(packed)).decode()
+
+
+def _decode_schema(recorded: str) -> str:
+    try:
+        schema = base64.b64decode(recorded, validate=True)
+    except binascii.Error:
+        return ""
+    return schema.decode("utf-8", "replace") if _is_within_value_limit(schema) else ""

@@ -1,0 +1,1 @@
+"""What helm prints, as errors with a reason."""

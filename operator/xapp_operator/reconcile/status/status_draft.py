@@ -1,0 +1,264 @@
+"""The status of one XApp during a reconcile, and how attempts and annotations are stored in it.
+
+Times are seconds since the epoch here, and RFC 3339 in the resource.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final, Literal, TypeAlias
+
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
+from xapp_operator.api.names import (
+    ANNOTATION_FORCE_AT,
+    ANNOTATION_RECONCILE_AT,
+    ANNOTATION_RETRY_AT,
+    ANNOTATION_ROLLBACK_TO,
+    ANNOTATION_TEST_AT,
+)
+from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest
+from xapp_operator.api.status_texts import MESSAGE_MAX
+from xapp_operator.domain.planning.actions import Nothing, Wait
+from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests, TestOutcome, TestRun
+from xapp_operator.errors import XAppError
+
+RequestField: TypeAlias = Literal["reconcile_at", "retry_at", "force_at", "test_at", "rollback_to"]
+"""A field of `status.handled`."""
+
+_ANNOTATIONS: Final[dict[RequestField, str]] = {
+    "reconcile_at": ANNOTATION_RECONCILE_AT,
+    "retry_at": ANNOTATION_RETRY_AT,
+    "force_at": ANNOTATION_FORCE_AT,
+    "test_at": ANNOTATION_TEST_AT,
+    "rollback_to": ANNOTATION_ROLLBACK_TO,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StatusDraft:
+    """What a reconcile knows and has changed; it starts from the stored status and becomes the next one."""
+
+    attempt: Attempt | None
+    release: ReleaseStatus
+    history: tuple[RevisionStatus, ...]
+    held_revision: int | None
+    handled: HandledAnnotations
+    test: TestRun | None
+    labelled_revision: int | None  # not stored: the revision that has the registration labels of this generation
+    unlocked: bool = False  # not stored: this reconcile unlocked the release
+    orphans_deleted: bool = False  # not stored: this reconcile deleted what the release left behind
+    drift_corrected: str = ""  # not stored: what this reconcile corrected
+    repository_error: XAppError | None = None  # not stored: why the ChartRepository could not be created
+
+    @classmethod
+    def from_status(cls, xapp: XApp, *, now: float) -> StatusDraft:
+        status, release = xapp.status, xapp.status.release or ReleaseStatus()
+        generation_observed = status.observed_generation == xapp.metadata.generation
+        draft = cls(
+            attempt=attempt_from_status(status.last_attempt, now=now),
+            release=release,
+            history=tuple(status.history or ()),
+            held_revision=status.held_revision if generation_observed else None,
+            handled=status.handled or HandledAnnotations(),
+            test=load_test_run(status.last_test, now=now),
+            labelled_revision=release.revision if generation_observed or status.observed_generation == -1 else None,
+        )
+        return draft if generation_observed or xapp.spec.suspend else draft.after_spec_change(xapp)
+
+    def after_spec_change(self, xapp: XApp) -> StatusDraft:
+        """Return the draft without a failure of an earlier spec, and without a rollback that was requested of it."""
+        unfinished = (AttemptOutcome.FAILED, AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED)
+        attempt = self.attempt
+        requested = attempt is not None and attempt.outcome in unfinished and attempt.rollback_to
+        draft = replace(self, attempt=attempt_after_spec_change(attempt, self.release))
+        is_same = bool(requested) and requested == requested_value(xapp, "rollback_to")
+        return draft.with_handled(xapp, "rollback_to") if is_same else draft
+
+    def with_unwritten(self, newer: StatusDraft, xapp: XApp, *, same_generation: bool) -> StatusDraft:
+        """Return the draft with what actions did whose outcome could not be written."""
+        draft = replace(
+            self,
+            attempt=newer.attempt,
+            release=newer.release,
+            history=newer.history,
+            handled=newer.handled,
+            test=newer.test,
+        )
+        if not same_generation:
+            return draft.after_spec_change(xapp)
+        return replace(draft, held_revision=newer.held_revision, labelled_revision=newer.labelled_revision)
+
+    def with_settled_attempt(self, decision: Wait | Nothing, health: HealthStatus) -> StatusDraft:
+        """Return the draft whose attempt says that its objects have become healthy, or did not in time."""
+        attempt = self.attempt
+        if attempt is None:
+            return self
+        if isinstance(decision, Wait) and decision.reason == Reason.HEALTH_CHECK_FAILED:
+            attempt = replace(
+                attempt,
+                outcome=AttemptOutcome.UNHEALTHY,
+                permanent=True,
+                reason=decision.reason,
+                message=decision.message,
+            )
+        healthy = isinstance(decision, Nothing) and health is HealthStatus.HEALTHY
+        if healthy and attempt.outcome is not AttemptOutcome.FAILED:
+            attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)
+        return replace(self, attempt=attempt)
+
+    def with_handled(self, xapp: XApp, *fields: RequestField) -> StatusDraft:
+        """Return the draft with the annotations of `fields` marked as handled."""
+        values: dict[str, str | None] = {field: requested_value(xapp, field) for field in fields}
+        return replace(self, handled=self.handled.model_copy(update=values))
+
+
+def requested_value(xapp: XApp, field: RequestField) -> str | None:
+    """Return the value of an annotation as `status.handled` stores it: a long text as its digest."""
+    value = xapp.metadata.annotations.get(_ANNOTATIONS[field])
+    if value is None or len(value) <= MESSAGE_MAX:
+        return value
+    return f"sha256:{hashlib.sha256(value.encode()).hexdigest()}"
+
+
+def is_unhandled(xapp: XApp, handled: HandledAnnotations, field: RequestField) -> bool:
+    """Return whether an annotation has a value that has not been handled yet."""
+    value = requested_value(xapp, field)
+    return value is not None and value != getattr(handled, field)
+
+
+def attempt_from_status(last: LastAttempt | None, *, now: float) -> Attempt | None:
+    """Return the attempt that a status stores, if any.
+
+    A time in the future, from a clock that jumped, counts as `now`.
+    """
+    if last is None or last.action is None or last.outcome not in set(AttemptOutcome) or last.first_at is None:
+        return None
+    digests = None
+    if last.chart_digest is not None and last.values_digest is not None:
+        digests = Digests(last.chart_digest, last.values_digest)
+    return Attempt(
+        action=last.action,
+        outcome=AttemptOutcome(last.outcome),
+        digests=digests,
+        first_at=min(last.first_at.timestamp(), now),
+        last_at=min((last.last_at or last.first_at).timestamp(), now),
+        generation=-1 if last.generation is None else last.generation,
+        count=last.count or 1,
+        permanent=bool(last.permanent),
+        reason=last.reason or "",
+        message=last.message or "",
+        rollback_to=last.rollback_to or "",
+        hook=last.hook,
+    )
+
+
+def attempt_after_spec_change(attempt: Attempt | None, release: ReleaseStatus) -> Attempt | None:
+    """Return the attempt without a failure: a changed spec may succeed with the same chart and values.
+
+    `adopt`, `serviceAccountName` or `timeout` may be what changed. A deployed revision that is not healthy stays
+    recorded.
+    """
+    if attempt is None or attempt.digests is None:
+        return attempt
+    deployed = (attempt.digests.chart, attempt.digests.values) == (release.chart_digest, release.values_digest)
+    is_over = attempt.outcome is AttemptOutcome.FAILED or (attempt.outcome is AttemptOutcome.UNHEALTHY and not deployed)
+    return None if is_over else attempt
+
+
+def attempt_to_status(attempt: Attempt | None) -> LastAttempt | None:
+    if attempt is None:
+        return None
+    failed = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY)
+    return LastAttempt(
+        generation=attempt.generation,
+        chart_digest=attempt.digests.chart if attempt.digests else None,
+        values_digest=attempt.digests.values if attempt.digests else None,
+        action=attempt.action,
+        outcome=attempt.outcome.value,
+        permanent=attempt.permanent if failed else None,
+        reason=attempt.reason if failed else None,
+        message=attempt.message if failed else None,
+        rollback_to=attempt.rollback_to or None,
+        hook=attempt.hook if failed or attempt.outcome is AttemptOutcome.RUNNING else None,
+        count=attempt.count,
+        first_at=utc(attempt.first_at),
+        last_at=utc(attempt.last_at),
+    )
+
+
+def load_test_run(last: LastTest | None, *, now: float) -> TestRun | None:
+    """Return the run of tests that a status stores, if any; a time in the future counts as `now`."""
+    if last is None or last.revision is None or last.outcome not in set(TestOutcome) or last.first_at is None:
+        return None
+    return TestRun(
+        revision=last.revision,
+        outcome=TestOutcome(last.outcome),
+        first_at=min(last.first_at.timestamp(), now),
+        last_at=min((last.last_at or last.first_at).timestamp(), now),
+        requested=bool(last.requested),
+        count=last.count or 1,
+        message=last.message or "",
+    )
+
+
+def store_test_run(run: TestRun | None) -> LastTest | None:
+    if run is None:
+        return None
+    return LastTest(
+        revision=run.revision,
+        outcome=run.outcome.value,
+        requested=run.requested or None,
+        message=run.message or None,
+        count=run.count,
+        first_at=utc(run.first_at),
+        last_at=utc(run.last_at),
+    )
+
+
+def begin_test_run(previous: TestRun | None, *, revision: int, requested: bool, now: float) -> TestRun:
+    """Return a new run of the tests; it continues the count of `previous`, a run of this revision that did not end."""
+    run = TestRun(revision=revision, outcome=TestOutcome.RUNNING, first_at=now, last_at=now, requested=requested)
+    if previous is None or previous.ended or previous.revision != revision:
+        return run
+    # Time during which no operator worked on it does not count towards the timeout.
+    first_at = previous.first_at if previous.outcome is TestOutcome.INTERRUPTED else now
+    return replace(run, first_at=first_at, count=previous.count + 1)
+
+
+def utc(seconds: float) -> datetime:
+    """Return the time `seconds` since the epoch in UTC, in whole seconds as Kubernetes stores times."""
+    return datetime.fromtimestamp(int(seconds), UTC)
+
+
+def start_attempt(
+    previous: Attempt | None,
+    *,
+    action: str,
+    digests: Digests | None,
+    generation: int,
+    now: float,
+    rollback_to: str = "",
+) -> Attempt:
+    """Return a new attempt; it continues the count of `previous` if that was the same action and did not succeed."""
+    first_attempt = Attempt(
+        action=action,
+        outcome=AttemptOutcome.RUNNING,
+        digests=digests,
+        first_at=now,
+        last_at=now,
+        generation=generation,
+        rollback_to=rollback_to,
+    )
+    same = (
+        previous is not None
+        and (previous.action, previous.digests, previous.rollback_to) == (action, digests, rollback_to)
+        and previous.outcome in (AttemptOutcome.FAILED, AttemptOutcome.RUNNING)
+    )
+    if previous is None or not same:
+        return first_attempt
+    # Time during which no operator worked on it does not count towards the timeout.
+    first_at = previous.first_at if previous.outcome is AttemptOutcome.FAILED else now
+    return replace(first_attempt, first_at=first_at, count=previous.count + 1)

@@ -1,0 +1,192 @@
+"""The releases in the namespaces of XApps, from the metadata of Helm's Secrets; reads a record where it is needed.
+
+Records are never cached. After a helm step the watch is waited for, or the revisions are listed once, so that the next
+decision does not depend on the state before the step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from xapp_operator.common.clock import Clock
+from xapp_operator.domain.planning.plan_input import (
+    DEPLOYED,
+    ROLLBACK,
+    Attempt,
+    AttemptOutcome,
+    Digests,
+    ObservedRelease,
+    PastRevision,
+)
+from xapp_operator.errors import KubeError, ReleaseRecordDamaged
+from xapp_operator.helm.releases.release_index import (
+    RELEASE_SELECTOR,
+    ReleaseIndex,
+    RevisionInfo,
+    parse_revision,
+)
+from xapp_operator.helm.releases.release_storage import (
+    ReleaseRecord,
+    decode_release,
+    parse_release_secret_name,
+    release_secret_name,
+)
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.reader import KubeReader
+from xapp_operator.kube.resources import SECRETS
+from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey
+from xapp_operator.reconcile.watching.secret_watch import OtherSecret, SecretEntry, SecretWatch
+
+WATCH_SECONDS: Final = 1.0
+
+
+class ReleaseWatch:
+    """Every release in the namespaces of XApps; `on_change` gets (namespace, name of the owning XApp)."""
+
+    def __init__(
+        self, kube: KubeClient, secrets: SecretWatch, *, on_change: Callable[[tuple[str, str]], None], clock: Clock
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._secrets = secrets
+        self._on_change = on_change
+        self._index = ReleaseIndex()
+        self._changed: dict[tuple[str, str], asyncio.Event] = {}
+        secrets.subscribe(self._on_event)
+
+    def is_starting(self, namespace: str) -> bool:
+        """Return whether the releases of a namespace have not been listed yet."""
+        return self._secrets.is_starting(namespace)
+
+    def unavailable(self, namespace: str) -> KubeError | None:
+        """Return why the releases of a namespace are not known; None when they are."""
+        return self._secrets.unavailable(namespace)
+
+    def revisions(self, namespace: str, name: str) -> tuple[RevisionInfo, ...]:
+        """Return the revisions of a release, oldest first."""
+        return self._index.revisions((namespace, name))
+
+    def get_revision(self, namespace: str, name: str, number: int) -> RevisionInfo | None:
+        return next((info for info in self.revisions(namespace, name) if info.revision == number), None)
+
+    def get_release(self, namespace: str, name: str, *, attempt: Attempt | None) -> ObservedRelease | None:
+        """Return the release as input of `plan`, or None when there is none.
+
+        `attempt` is the last one of its XApp. A rollback copies the labels of the revision that it returns to, so only
+        the recorded attempt shows that the operator started it.
+        """
+        revisions = self.revisions(namespace, name)
+        if not revisions:
+            return None
+        latest = revisions[-1]
+        earlier = {info.attempt for info in revisions[:-1]}
+        rolling_back = (
+            latest.status == "pending-rollback"
+            and attempt is not None
+            and attempt.action == ROLLBACK
+            and attempt.outcome in (AttemptOutcome.RUNNING, AttemptOutcome.FAILED, AttemptOutcome.INTERRUPTED)
+        )
+        # A person's upgrade inherits the labels of the previous revision, with digests that are no longer right.
+        inherited = len(revisions) > 1 and latest.attempt != "" and latest.attempt == revisions[-2].attempt
+        return ObservedRelease(
+            revision=latest.revision,
+            status=latest.status,
+            owner=latest.xapp or None,
+            digests=None if inherited else _digests(latest),
+            has_own_attempt=rolling_back or (latest.attempt != "" and latest.attempt not in earlier),
+            modified_at=float(latest.modified or latest.created),
+            past_revisions=tuple(PastRevision(info.revision, info.status, _digests(info)) for info in revisions[:-1]),
+        )
+
+    async def wait_deployed(self, namespace: str, name: str, revision: int, *, attempt: str) -> None:
+        """Wait until the watch shows that a helm step of `attempt` has deployed `revision`; if it does not, list.
+
+        That is the last thing that helm writes, so all other revisions are then known as they are too.
+
+        Raises:
+            KubeError: as `refresh`.
+        """
+
+        def is_shown() -> bool:
+            info = self.get_revision(namespace, name, revision)
+            return info is not None and (info.status, info.attempt) == (DEPLOYED, attempt)
+
+        changed = self._changed[namespace, name] = asyncio.Event()
+        try:
+            async with asyncio.timeout(WATCH_SECONDS):
+                while not is_shown():
+                    await changed.wait()
+                    changed.clear()
+        except TimeoutError:
+            await self.refresh(namespace, name)
+        finally:
+            self._changed.pop((namespace, name), None)
+
+    async def refresh(self, namespace: str, name: str) -> None:
+        """List the revisions of a release now.
+
+        Raises:
+            KubeError: when they cannot be listed.
+        """
+        listed = await self._kube.list(
+            SECRETS, namespace=namespace, label_selector=f"{RELEASE_SELECTOR},name={name}", metadata_only=True
+        )
+        now = self._clock.now()
+        parsed = (parse_revision(secret, now=now) for secret in listed.items)
+        found = [each for each in parsed if each is not None]
+        numbers = {info.revision for _, info in found}
+        for info in self.revisions(namespace, name):
+            if info.revision not in numbers:
+                self._index.remove_revision((namespace, name), info.revision)
+        for key, info in found:
+            self._index.put_revision(key, info)
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Forget a release that cannot be uninstalled any more, because its namespace is being deleted."""
+        for info in self.revisions(namespace, name):
+            self._index.remove_revision((namespace, name), info.revision)
+
+    def _on_event(self, change: ChangeType, name: ObjectKey, found: SecretEntry) -> None:
+        if isinstance(found, OtherSecret):
+            self._remove_unlabelled(name)
+            return
+        key, info = found
+        known = self.get_revision(*key, info.revision)
+        if change == "DELETED":
+            self._index.remove_revision(key, info.revision, uid=info.secret_uid)
+        else:
+            self._index.put_revision(key, info)
+        if (changed := self._changed.get(key)) is not None:
+            changed.set()
+        if info.xapp and (change == "DELETED" or known != info):
+            self._on_change((key[0], info.xapp))
+
+    def _remove_unlabelled(self, secret: ObjectKey) -> None:
+        """Remove a revision whose Secret lost the label by which Helm finds it."""
+        parsed = parse_release_secret_name(secret.name)
+        known = None if parsed is None else self.get_revision(secret.namespace, *parsed)
+        if parsed is not None and known is not None:
+            self._index.remove_revision((secret.namespace, parsed[0]), known.revision)
+            if known.xapp:
+                self._on_change((secret.namespace, known.xapp))
+
+
+async def read_release_record(kube: KubeReader, namespace: str, name: str, revision: int) -> ReleaseRecord:
+    """Return the chart, values and manifest of one revision.
+
+    Raises:
+        KubeError: when the record cannot be read.
+        ReleaseRecordDamaged: when it cannot be decoded, naming the Secret.
+    """
+    secret_name = release_secret_name(name, revision)
+    secret = await kube.get(SECRETS, secret_name, namespace=namespace)
+    try:
+        return await asyncio.to_thread(decode_release, secret)  # a large record must not delay leases and probes
+    except ReleaseRecordDamaged as error:
+        raise ReleaseRecordDamaged(f"Secret {secret_name}: {error.message}") from error
+
+
+def _digests(info: RevisionInfo) -> Digests | None:
+    return Digests(info.chart_digest, info.values_digest) if info.chart_digest and info.values_digest else None

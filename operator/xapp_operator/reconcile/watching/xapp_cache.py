@@ -1,0 +1,237 @@
+"""Caches the newest JSON of every XApp, and which XApps refer to which objects.
+
+It is filled by the kopf handlers and by the responses to status writes, so that a reconcile reads what it wrote. The
+JSON is stored as bytes, because there are thousands of XApps and few are reconciled at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import orjson
+
+from xapp_operator.api.conditions import READY
+from xapp_operator.api.json import JsonObject, encode_json, integer, items, obj, text
+from xapp_operator.api.models import XApp
+from xapp_operator.api.names import ANNOTATION_VALUES_TEXT
+from xapp_operator.domain.planning.dependencies import cycle_members, find_cycle
+from xapp_operator.reconcile.work.work_queue import NamespacedName
+
+
+@dataclass(frozen=True, slots=True)
+class CachedXApp:
+    """One XApp: what routing events needs, and the whole as JSON bytes."""
+
+    uid: str
+    resource_version: int
+    generation: int
+    deleting: bool
+    ready: bool  # the condition Ready is True for this generation
+    references: frozenset[tuple[str, str]]  # (kind, name) of what it reads in its namespace
+    repository: str | None
+    depends_on: tuple[str, ...]
+    data: bytes
+
+    @property
+    def step_version(self) -> tuple[str, int, bool]:
+        """Return what a helm step is for: uid, generation, and whether the XApp is being deleted."""
+        return self.uid, self.generation, self.deleting
+
+    def parse(self) -> tuple[JsonObject, XApp]:
+        raw = cast("JsonObject", orjson.loads(self.data))
+        return raw, XApp.model_validate(raw)
+
+
+class XAppCache:
+    """The newest known state of every XApp by (namespace, name), and the reverse of its references."""
+
+    def __init__(
+        self,
+        *,
+        on_namespace: Callable[[str], None] = lambda _: None,
+        on_dependency: Callable[[NamespacedName], None] = lambda _: None,
+    ) -> None:
+        """Create an empty cache.
+
+        Args:
+            on_namespace: called when `in_namespace` becomes empty or not empty.
+            on_dependency: called with each XApp for which another one has changed what dependsOn means: whether that
+                one is Ready, exists, depends on it, or closes or opens a cycle.
+        """
+        self._on_namespace = on_namespace
+        self._on_dependency = on_dependency
+        self._keys: dict[str, set[NamespacedName]] = {}  # by namespace
+        self._entries: dict[NamespacedName, CachedXApp] = {}
+        self._referrers: dict[tuple[str, str, str], set[NamespacedName]] = {}  # (namespace, kind, name)
+        self._expected: set[NamespacedName] = set()
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether all XApps that `expect` named have been stored, or removed."""
+        return not self._expected
+
+    def expect(self, keys: Iterable[NamespacedName]) -> None:
+        """Expect these XApps; until they are stored, what depends on an XApp is not known. No keys end the wait."""
+        self._expected = {key for key in keys if key not in self._entries}
+        self._report_completion()
+
+    def get(self, key: NamespacedName) -> CachedXApp | None:
+        return self._entries.get(key)
+
+    def put(self, raw: JsonObject) -> CachedXApp:
+        """Store `raw` unless a newer object of that name is stored; return what is stored then.
+
+        Events may arrive late, even of a deleted object whose name another object has now.
+        """
+        entry = _to_cached(raw)
+        metadata = obj(raw, "metadata")
+        key = (text(metadata, "namespace"), text(metadata, "name"))
+        known = self._entries.get(key)
+        if known is not None and known.resource_version >= entry.resource_version:
+            return known
+        concerned = self._concerned_by(key, known, entry)
+        self._remove_references(key, known)
+        self._entries[key] = entry
+        for reference in _references_of(entry):
+            self._referrers.setdefault((key[0], *reference), set()).add(key)
+        keys = self._keys.setdefault(key[0], set())
+        keys.add(key)
+        if len(keys) == 1 and known is None:
+            self._on_namespace(key[0])
+        self._report(key, concerned | self._concerned_by(key, known, entry))
+        self._arrived(key)
+        return entry
+
+    def remove(self, key: NamespacedName, uid: str) -> bool:
+        """Remove `key` if it is still the object with that uid; return whether it was."""
+        self._arrived(key)
+        known = self._entries.get(key)
+        if known is None or known.uid != uid:
+            return False
+        concerned = self._concerned_by(key, known, None)
+        self._remove_references(key, known)
+        del self._entries[key]
+        self._keys[key[0]].discard(key)
+        if not self._keys[key[0]]:
+            del self._keys[key[0]]
+            self._on_namespace(key[0])
+        self._report(key, concerned)
+        return True
+
+    def in_namespace(self, namespace: str | None) -> tuple[NamespacedName, ...]:
+        """Return the XApps of a namespace, or all of them."""
+        return tuple(self._entries if namespace is None else self._keys.get(namespace, ()))
+
+    def referrers(self, namespace: str, kind: str, name: str) -> set[NamespacedName]:
+        """Return the XApps that refer to a ChartArchive, Secret, ConfigMap, ChartRepository or XApp."""
+        return set(self._referrers.get((namespace, kind, name), ()))
+
+    def is_ready(self, key: NamespacedName) -> bool:
+        """Return whether an XApp exists and is Ready as of its current generation."""
+        entry = self._entries.get(key)
+        return entry is not None and entry.ready and not entry.deleting
+
+    def dependency_cycle(self, key: NamespacedName) -> tuple[str, ...]:
+        """Return the names of the shortest cycle of dependsOn through an XApp, or nothing without one."""
+        entry = self._entries.get(key)
+        return find_cycle(key[1], self._dependencies(key[0])) if entry is not None and entry.depends_on else ()
+
+    def dependents(self, key: NamespacedName) -> tuple[str, ...]:
+        """Return the names of the XApps that depend on one, in order, without members of its cycles."""
+        names = {name for _, name in self.referrers(key[0], "XApp", key[1])}
+        return tuple(sorted(names - self._cycle_members(key))) if names else ()
+
+    def _dependencies(self, namespace: str) -> Callable[[str], Iterable[str]]:
+        def depends_on(name: str) -> Iterable[str]:
+            entry = self._entries.get((namespace, name))
+            return () if entry is None else entry.depends_on
+
+        return depends_on
+
+    def _cycle_members(self, key: NamespacedName) -> set[str]:
+        namespace, name = key
+        entry = self._entries.get(key)
+        if entry is None or not entry.depends_on or not self._referrers.get((namespace, "XApp", name)):
+            return set()
+        return cycle_members(
+            name,
+            self._dependencies(namespace),
+            lambda each: (found for _, found in self._referrers.get((namespace, "XApp", each), ())),
+        )
+
+    def _concerned_by(self, key: NamespacedName, known: CachedXApp | None, entry: CachedXApp | None) -> set[str]:
+        """Return the XApps for which this change of one matters; a change of dependsOn, as the cache is now."""
+        namespace, name = key
+        before, after = (each and (each.uid, each.ready and not each.deleting) for each in (known, entry))
+        concerned = {found for _, found in self.referrers(namespace, "XApp", name)} if before != after else set()
+        old, new = (set() if each is None else set(each.depends_on) for each in (known, entry))
+        if old != new:
+            concerned |= (old ^ new) | self._cycle_members(key)
+        return concerned
+
+    def _report(self, key: NamespacedName, names: set[str]) -> None:
+        for name in names - {key[1]}:
+            if (key[0], name) in self._entries:
+                self._on_dependency((key[0], name))
+
+    def _arrived(self, key: NamespacedName) -> None:
+        if key in self._expected:
+            self._expected.discard(key)
+            self._report_completion()
+
+    def _report_completion(self) -> None:
+        if not self._expected:
+            for key, entry in self._entries.items():
+                if entry.deleting:
+                    self._on_dependency(key)
+
+    def _remove_references(self, key: NamespacedName, known: CachedXApp | None) -> None:
+        if known is None:
+            return
+        for reference in _references_of(known):
+            referrers = self._referrers.get((key[0], *reference))
+            if referrers is not None:
+                referrers.discard(key)
+                if not referrers:
+                    del self._referrers[key[0], *reference]
+
+
+def _references_of(entry: CachedXApp) -> Iterator[tuple[str, str]]:
+    yield from entry.references
+    if entry.repository:
+        yield "ChartRepository", entry.repository
+    for name in entry.depends_on:
+        yield "XApp", name
+
+
+def _to_cached(raw: JsonObject) -> CachedXApp:
+    metadata = {key: value for key, value in obj(raw, "metadata").items() if key != "managedFields"}
+    if ANNOTATION_VALUES_TEXT in (annotations := obj(metadata, "annotations")):
+        # Only the gateway uses it, and it is as long as the values.
+        metadata["annotations"] = {key: each for key, each in annotations.items() if key != ANNOTATION_VALUES_TEXT}
+    spec = obj(raw, "spec")
+    references = {(text(source, "kind"), text(source, "name")) for source in items(spec, "valuesFrom")}
+    archive = obj(spec, "archive")
+    for field, kind in (("chartArchiveRef", "ChartArchive"), ("secretRef", "Secret"), ("configMapRef", "ConfigMap")):
+        if name := text(obj(archive, field), "name"):
+            references.add((kind, name))
+    return CachedXApp(
+        uid=text(metadata, "uid"),
+        resource_version=int(text(metadata, "resourceVersion", "0")),
+        generation=integer(metadata, "generation"),
+        deleting="deletionTimestamp" in metadata,
+        ready=_is_ready(obj(raw, "status"), generation=integer(metadata, "generation")),
+        references=frozenset(references),
+        repository=text(spec, "repoName") or None,
+        depends_on=tuple(text(other, "name") for other in items(spec, "dependsOn")),
+        data=encode_json({**raw, "metadata": metadata}),
+    )
+
+
+def _is_ready(status: JsonObject, *, generation: int) -> bool:
+    return integer(status, "observedGeneration", -1) == generation and any(
+        text(condition, "type") == READY and text(condition, "status") == "True"
+        for condition in items(status, "conditions")
+    )

@@ -1,0 +1,1 @@
+"""The work: queue, workers, and when to try again."""

@@ -1,0 +1,146 @@
+"""Where values stand in a values file, and which numbers helm rounds."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Final
+
+import pytest
+
+from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.domain.chart_values.value_layers import ValuesLayer, effective_values
+from xapp_operator.domain.chart_values.values import equal_values
+from xapp_operator.domain.chart_values.values_places import ROUNDED_MAX, ValuesPlaces, rounding_warnings
+from xapp_operator.errors import FieldError, ValuesInvalid
+
+TEXT: Final = """\
+# comment
+a:
+  b: 1
+  list:
+    - x
+    - name: y
+      value: 2
+8080: port
+'on': c
+base: &base {q: 1}
+copy: *base
+merged:
+  <<: {r: 1}
+  s: 2
+"x.y": 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("values.a", (2, 1)),
+        ("values.a.b", (3, 3)),
+        ("values.a.list[0]", (5, 7)),
+        ("values.a.list[1].value", (7, 7)),
+        ("values.8080", (8, 1)),
+        ("values[8080]", (8, 1)),
+        ("values.on", (9, 1)),
+        ("values.base.q", (10, 14)),
+        ("values.a.bc", (2, 1)),
+        ("values.x.y", (15, 1)),
+        ("values.copy.q", (11, 1)),
+        ("values.merged.r", (13, 8)),
+        ("values.a.b.missing[3].x", (3, 3)),
+        ("values.a.list[9]", (4, 3)),
+        ("values.absent", None),
+        ("values", None),
+        ("xAppForm.version", None),
+    ],
+)
+def test_a_value_or_what_is_around_it_is_found(path: str, place: tuple[int, int] | None) -> None:
+    assert ValuesPlaces(TEXT).find(path) == place
+
+
+@pytest.mark.parametrize("text", ["", "# x", "[1, 2]", "a: [", "? {a: b}\n: c\n", "a: &x [*x]", "\x00", "- - -"])
+def test_any_text_can_be_searched(text: str) -> None:
+    assert ValuesPlaces(text).find("values.b.c") is None
+
+
+def test_errors_get_their_places_once() -> None:
+    error = ValuesInvalid(
+        "no", errors=(FieldError("values.a.b", "x"), FieldError("values.z", "y"), FieldError("f", "z", 9, 9))
+    )
+    located = ValuesPlaces(TEXT).locate(error)
+    assert [(each.line, each.column) for each in located.errors] == [(3, 3), (None, None), (9, 9)]
+    assert (type(located), located.message) == (ValuesInvalid, "no")
+
+
+@pytest.mark.parametrize(
+    ("number", "rounded"),
+    [
+        (2**53, False),
+        (2**53 + 1, True),
+        (2**53 + 2, False),
+        (-(2**53) - 1, True),
+        (2**63 - 1, True),
+        (-(2**63), False),
+        (True, False),
+        (0.1, False),
+        ("9007199254740993", False),
+    ],
+)
+def test_a_number_that_no_float_holds_is_rounded(number: Json, rounded: bool) -> None:
+    assert bool(rounding_warnings({"a": [number]})) == rounded
+
+
+def test_many_rounded_numbers_are_counted() -> None:
+    warnings = rounding_warnings({"a": [2**53 + 1] * (ROUNDED_MAX + 5)}, file="Secret/s")
+    assert len(warnings) == ROUNDED_MAX + 1
+    assert warnings[-1] == "helm rounds 5 more numbers of Secret/s"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ({"a": 1, "b": 2}, {"b": 2.0, "a": 1}, True),
+        ({"a": 2**63 - 1}, {"a": 2**63 - 2}, False),
+        ({"a": 2**63 - 1}, {"a": float(2**63 - 1)}, False),
+        ({"a": True}, {"a": 1}, False),
+        ({"a": None}, {}, False),
+        ({"a": [1, {"b": 0}]}, {"a": [1, {"b": False}]}, False),
+        ({"a": [1, 2]}, {"a": [2, 1]}, False),
+        ({"a": "1"}, {"a": 1}, False),
+    ],
+)
+def test_values_are_equal_if_kubernetes_stores_the_same(one: JsonObject, other: JsonObject, equal: bool) -> None:
+    assert equal_values(one, other) == equal_values(other, one) == equal
+
+
+def test_of_a_secret_only_the_keys_are_shown() -> None:
+    layers = (
+        ValuesLayer("chart", {"a": 1, "b": {"c": "x"}, "on": False}),
+        ValuesLayer("Secret/s", {"b": {"c": "hidden", "d": [3]}, "on": True, "n": None}, "b: hidden # hidden\n"),
+        ValuesLayer("yours", {"a": 2}),
+    )
+    assert effective_values(layers) == {
+        "a": 2,
+        "b": {"c": "••••••", "d": ["••••••"]},
+        "on": True,
+        "n": None,
+    }
+    assert "hidden" not in (layers[1].shown_text or "hidden")
+    assert effective_values((*layers, ValuesLayer("ConfigMap/c", None))) is None
+
+
+def test_long_keys_above_many_values_take_no_more_memory_than_the_text() -> None:
+    levels = 90
+    text = "".join(f"{' ' * depth}{'k' * 900}:\n" for depth in range(levels))
+    items = "".join(f"{' ' * levels}- {2**53 + 1}\n" for _ in range(2000))
+    tracemalloc.start()
+    try:
+        found = ValuesPlaces(text + items).find("values" + ("." + "k" * 900) * levels + "[1999]")
+        assert found == (levels + 2000, levels + 3)
+        assert tracemalloc.get_traced_memory()[1] < 8 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_key_that_helm_refuses_is_found_by_its_text() -> None:
+    assert ValuesPlaces("a:\n  !!int x: 1\n").find("values.a.x") == (2, 3)

@@ -1,0 +1,124 @@
+"""Values as text for people: written so that helm reads the same values, and masked without losing comments."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+
+from tests.unit.domain.chart_values.test_yaml_values import VALUES, load, same
+from tests.unit.domain.chart_values.values_files import SCALARS
+from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.domain.chart_values.values_text import (
+    KEPT_TEXT_MAX_BYTES,
+    dump_values_text,
+    is_text_of,
+    mask_values_text,
+    text_to_keep,
+)
+from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH
+from xapp_operator.domain.masking.redaction import MASK, redact
+
+PRIVATE = "of-the-owner"
+
+
+@given(VALUES)
+def test_written_values_are_read_as_the_same_values(values: dict[str, Any]) -> None:
+    known = load(dump_values_text(values))
+    assert same(load(dump_values_text(known)), known)
+
+
+def test_texts_that_helm_reads_as_something_else_are_quoted() -> None:
+    values: JsonObject = {"texts": [text for text, _ in SCALARS]}
+    assert load(dump_values_text(values)) == values
+
+
+def test_written_values_are_for_people() -> None:
+    values: JsonObject = {"z": 9223372036854775807, "a": {"list": [1, {"b": None}], "text": "one\ntwo\n"}, "empty": {}}
+    assert dump_values_text(values) == (
+        "z: 9223372036854775807\na:\n  list:\n  - 1\n  - b: null\n  text: |\n    one\n    two\nempty: {}\n"
+    )
+    assert dump_values_text({}) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# first\nb: 1 # one\n\na:   2\n# last",
+        "big: 9223372036854775807\nsmall: -9223372036854775808\nhex: 0x10\n",
+        '{"a": 1, "b": [true, null]}\n',
+        "base: &base {a: 1}\nother:\n  <<: *base\n",
+        "8080: a\n'on': b\nyes: c\n",
+        "",
+        "# nothing but a comment\n",
+    ],
+)
+def test_a_text_without_secrets_stays_as_it_is(text: str) -> None:
+    assert mask_values_text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (f"# who\npassword: {PRIVATE} # why\n", f'# who\npassword: "{MASK}" # why\n'),
+        (f"a: 1 # it was {PRIVATE}\ntoken: '{PRIVATE}'\n", f'a: 1 # it was {MASK}\ntoken: "{MASK}"\n'),
+        (f"# password: {PRIVATE}\na: 1\n", f"# password: {MASK}\na: 1\n"),
+        (
+            f"env: |\n  A=1\n  PASSWORD={PRIVATE}\n# end\n",
+            f"env: |\n  A=1\n  PASSWORD={MASK}\n# end\n",
+        ),
+        (f"env: | # PASSWORD={PRIVATE}\n  PASSWORD={PRIVATE}\n", f"env: |\n  PASSWORD={MASK}\n"),
+        ("pin: 123456\nport: 8080\n", f'pin: "{MASK}"\nport: 8080\n'),
+        ("password: 123456\n", f'password: "{MASK}"\n'),
+        (f"- no object\n- {PRIVATE}\n", None),
+        (f"password: {PRIVATE}\npassword: b\n", None),
+        ("a: [\n", None),
+        ("a: .inf\n", None),
+        ("a: 1\n---\nb: 1\n", None),
+    ],
+)
+def test_secrets_are_masked_where_they_stand(text: str, masked: str | None) -> None:
+    assert mask_values_text(text) == masked
+    if masked is not None:
+        assert load(masked) == redact(load(text))
+
+
+@pytest.mark.parametrize("text", ["a#b: 1#2\n", "a: 'x # y'\n", 'a: "x # y"\n', "a: |\n  x # y\n", "a: x#\n"])
+def test_what_only_looks_like_a_comment_is_none(text: str) -> None:
+    assert mask_values_text(f"password: {PRIVATE}\n{text}") == f'password: "{MASK}"\n{text}'
+
+
+def test_a_small_text_that_repeats_itself_is_not_masked() -> None:
+    lines = ["a: &a0 " + "x" * 1000, *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9))]
+    assert mask_values_text("\n".join(lines)) is None
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "a: [", "a: 2\n", "# " + "x" * KEPT_TEXT_MAX_BYTES])
+def test_a_text_is_not_kept_unless_it_says_what_the_values_say(text: str) -> None:
+    assert text_to_keep(text, {"a": 1}) is None
+
+
+def test_a_text_is_kept_with_its_secrets_masked() -> None:
+    text = "a: 1  # why\npassword: hunter22\n"
+    kept = text_to_keep(text, {"a": 1, "password": "hunter22"})
+    assert kept is not None
+    assert "# why" in kept
+    assert "hunter22" not in kept
+
+
+def test_a_kept_text_counts_only_while_it_says_what_the_values_say() -> None:
+    deep: Json = 1
+    for _ in range(MAX_DEPTH + 1):
+        deep = [deep]
+    longest = "a: 1 #"
+    longest += "x" * (2 * KEPT_TEXT_MAX_BYTES - len(longest))
+    assert is_text_of(longest, {"a": 1})
+    for text, values in (
+        (longest + "x", {"a": 1}),
+        ("a: 1", {"a": 2}),
+        ("a: 1\x07", {"a": 1}),
+        ("a: [", {"a": 1}),
+        ("a: 1", {"a": deep}),
+    ):
+        assert not is_text_of(text, cast("JsonObject", values))

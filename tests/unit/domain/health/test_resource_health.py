@@ -1,0 +1,133 @@
+"""The health of live objects, and of all objects of an xApp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.domain.health.health_states import (
+    DEGRADED,
+    HEALTHY,
+    PROGRESSING,
+    TABLES,
+    UNKNOWN,
+    Object,
+    condition,
+    custom,
+)
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.domain.health.health_result import HealthResult
+from xapp_operator.domain.health.resource_health import (
+    HEALTH_MESSAGE_MAX,
+    ResourceHealth,
+    assess,
+    missing_resource,
+    overall_health,
+)
+
+ALL = [
+    pytest.param(body, status, message, id=f"{body['kind']}: {name}")
+    for table in TABLES
+    for name, body, status, message in table
+]
+
+
+@pytest.mark.parametrize(("body", "status", "message"), ALL)
+def test_the_health_of_an_object_is_assessed(body: Object, status: HealthStatus, message: str) -> None:
+    result = assess(body)
+    assert (result.status, message in result.message) == (status, True), result.message
+    assert bool(result.message) == bool(message)
+    assert (result.kind, result.name, result.namespace) == (body["kind"], "it", "ns")
+
+
+def test_a_cluster_scoped_object_has_an_empty_namespace() -> None:
+    result = assess(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}, "status": {"phase": "Active"}}
+    )
+    assert result.namespace == ""
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                ["metadata", "spec", "status", "conditions", "type", "phase", "replicas", "containerStatuses"]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=10,
+)
+
+
+@given(
+    st.sampled_from([body for table in TABLES for _, body, *_ in table]),
+    JUNK,
+    JUNK,
+)
+def test_a_malformed_object_is_assessed_without_an_error(body: Object, spec: Any, status: Any) -> None:
+    result = assess({**body, "spec": spec, "status": status})
+    assert isinstance(result, ResourceHealth)
+
+
+def test_a_foreign_message_is_truncated_to_one_line() -> None:
+    result = assess(custom(condition("Stalled", "True", "Bad", "line one\n  line two\t" + "x" * 100_000)))
+    assert result.message.startswith("Bad: line one line two xxx")
+    assert len(result.message) == 400
+    assert result.message.endswith("x…")
+    whole = "B: " + "x" * 397
+    assert assess(custom(condition("Stalled", "True", "B", "x" * 397))).message == whole
+
+
+def health(kind: str, name: str, status: HealthStatus, message: str = "") -> ResourceHealth:
+    return ResourceHealth(kind=kind, name=name, namespace="ns", status=status, message=message)
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        ([], HealthResult(status=HEALTHY, message="")),
+        ([health("Service", "a", HEALTHY, "note")], HealthResult(status=HEALTHY, message="")),
+        (
+            [health("Service", "a", HEALTHY), health("Deployment", "b", PROGRESSING, "0 of 1 replicas ready")],
+            HealthResult(status=PROGRESSING, message="Deployment b: 0 of 1 replicas ready"),
+        ),
+        (
+            [
+                health("Pod", "z", UNKNOWN, "its node does not answer"),
+                health("Deployment", "b", PROGRESSING, "waits"),
+                health("StatefulSet", "c", DEGRADED, "broken"),
+            ],
+            HealthResult(
+                status=DEGRADED,
+                message="StatefulSet c: broken; Deployment b: waits; Pod z: its node does not answer",
+            ),
+        ),
+        ([health("Pod", "a", UNKNOWN)], HealthResult(status=UNKNOWN, message="Pod a: Unknown")),
+        (
+            [missing_resource(kind="Deployment", name="web", namespace="ns")],
+            HealthResult(status=DEGRADED, message="Deployment web: is missing"),
+        ),
+        (
+            [health("Pod", name, PROGRESSING, "waits") for name in "gfedcba"],
+            HealthResult(
+                status=PROGRESSING,
+                message="Pod a: waits; Pod b: waits; Pod c: waits; Pod d: waits; Pod e: waits; and 2 more",
+            ),
+        ),
+    ],
+)
+def test_the_worst_object_decides_and_is_named_first(resources: list[ResourceHealth], expected: HealthResult) -> None:
+    assert overall_health(resources) == expected
+    assert overall_health(reversed(resources)) == expected
+
+
+def test_the_combined_message_is_bounded() -> None:
+    many = [health("Pod", f"{number}" * 60, DEGRADED, "x" * 400) for number in range(10)]
+    assert len(overall_health(many).message) == HEALTH_MESSAGE_MAX

@@ -1,0 +1,165 @@
+"""Secrets in values: masked, kept when the mask comes back, and scrubbed from texts."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.unit.domain.masking.redaction_cases import CASES
+from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.domain.masking.redaction import MASK, long_texts, redact, scrub, secret_texts, unmask
+from xapp_operator.domain.masking.secret_keys import is_secret_key
+from xapp_operator.errors import ValuesInvalid
+
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END RSA PRIVATE KEY-----\n"
+KEYS = st.sampled_from(["name", "password", "host", "apiKey", "env", "secretRef", "key", "items", "auth"])
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text("abc", max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=12,
+)
+VALUES: st.SearchStrategy[dict[str, Any]] = st.dictionaries(KEYS, JSON, max_size=4)
+
+
+def test_keys_that_look_like_secrets_are_secret() -> None:
+    assert [key for key in CASES["secretKeys"] if not is_secret_key(key)] == []
+
+
+def test_keys_that_name_or_describe_a_secret_are_plain() -> None:
+    assert [key for key in CASES["plainKeys"] if is_secret_key(key)] == []
+
+
+@pytest.mark.parametrize(("values", "expected"), CASES["values"])
+def test_values_are_redacted(values: JsonObject, expected: JsonObject) -> None:
+    before = copy.deepcopy(values)
+    assert redact(values) == expected
+    assert unmask(expected, values) == values == before
+
+
+@given(VALUES)
+def test_masked_values_that_are_sent_back_are_restored(values: JsonObject) -> None:
+    assert unmask(redact(values), values) == values
+
+
+@given(VALUES)
+def test_redacting_twice_changes_nothing(values: JsonObject) -> None:
+    assert redact(redact(values)) == redact(values)
+
+
+OLD: JsonObject = {
+    "password": "old",
+    "users": [{"name": "ann", "token": "a"}, {"name": "bob", "token": "b"}],
+    "hosts": [{"host": "x", "key": "kx"}, {"host": "y", "key": "ky"}],
+    "tokens": ["t1", "t2"],
+    "open": "text",
+}
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        ({"password": MASK, "extra": 1}, {"password": "old", "extra": 1}),
+        ({"password": "new"}, {"password": "new"}),
+        ({}, {}),
+        ({"users": [{"name": "bob", "token": MASK}]}, {"users": [{"name": "bob", "token": "b"}]}),
+        (
+            {"users": [{"name": "bob", "token": MASK}, {"name": "eve", "token": "e"}, {"name": "ann", "token": MASK}]},
+            {"users": [{"name": "bob", "token": "b"}, {"name": "eve", "token": "e"}, {"name": "ann", "token": "a"}]},
+        ),
+        (
+            {"users": [{"name": "bob", "role": "admin", "token": MASK}]},
+            {"users": [{"name": "bob", "role": "admin", "token": "b"}]},
+        ),
+        ({"hosts": [{"host": "y", "key": MASK}]}, {"hosts": [{"host": "y", "key": "ky"}]}),
+        (
+            {"hosts": [{"host": "y", "key": MASK}, {"host": "x", "key": MASK}]},
+            {"hosts": [{"host": "y", "key": "ky"}, {"host": "x", "key": "kx"}]},
+        ),
+        (
+            {"hosts": [{"host": "x", "key": MASK}, {"host": "z", "key": MASK}]},
+            {"hosts": [{"host": "x", "key": "kx"}, {"host": "z", "key": "ky"}]},
+        ),
+        ({"tokens": [MASK, "new"]}, {"tokens": ["t1", "new"]}),
+        ({"tokens": [MASK, MASK, "t3"]}, {"tokens": ["t1", "t2", "t3"]}),
+    ],
+)
+def test_a_mask_sent_back_keeps_the_old_value(new: JsonObject, expected: JsonObject) -> None:
+    assert unmask(new, OLD) == expected
+
+
+@pytest.mark.parametrize(
+    ("new", "field"),
+    [
+        ({"other": MASK}, "values.other"),
+        ({"open": MASK}, "values.open"),
+        ({"password": {"inner": MASK}}, "values.password.inner"),
+        ({"tokens": [MASK]}, "values.tokens[0]"),
+        ({"tokens": ["t0", MASK, MASK]}, "values.tokens[1]"),
+        ({"users": [{"name": "eve", "token": MASK}]}, "values.users[0].token"),
+        ({"hosts": [{"host": "z", "key": MASK}]}, "values.hosts[0].key"),
+    ],
+)
+def test_a_mask_without_an_unambiguous_value_is_refused(new: JsonObject, field: str) -> None:
+    with pytest.raises(ValuesInvalid) as refused:
+        unmask(new, OLD)
+    assert refused.value.errors[0].field == field
+    assert "old" not in str(refused.value)
+
+
+def test_all_unknown_masks_are_named() -> None:
+    with pytest.raises(ValuesInvalid) as refused:
+        unmask({"a": MASK, "b": [MASK]}, {})
+    assert [error.field for error in refused.value.errors] == ["values.a", "values.b[0]"]
+
+
+def test_the_secrets_of_values_are_those_that_are_masked() -> None:
+    assert secret_texts(OLD) == {"old", "a", "b", "kx", "ky", "t1", "t2"}
+    assert secret_texts({"pin": 1234, "password": ""}) == {"1234"}
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets", "expected"),
+    [
+        ("login with hunter2 failed", ["hunter2"], f"login with {MASK} failed"),
+        ("hunter2hunter2", ["hunter2"], MASK * 2),
+        ("hunter22", ["hunter2", "hunter22"], MASK),
+        (f"data: {base64.b64encode(b'hunter2').decode()}", ["hunter2"], f"data: {MASK}"),
+        ('got "a\\"b\\\\c"', ['a"b\\c'], f'got "{MASK}"'),
+        ('got "\u00e4\\"bc"', ['\u00e4"bc'], f'got "{MASK}"'),
+        ('got "\\u00e4\\"bc"', ['\u00e4"bc'], f'got "{MASK}"'),
+        ("http://u:p%40ss%2Fw@h", ["p@ss/w"], f"http://u:{MASK}@h"),
+        ("at MIIEowIBAAKCAQEA here", [PEM], f"at {MASK} here"),
+        ("a is not scrubbed", ["a", "", "is"], "a is not scrubbed"),
+        ("nothing", [], "nothing"),
+    ],
+)
+def test_texts_are_scrubbed(text: str, secrets: list[str], expected: str) -> None:
+    assert scrub(text, secrets) == expected
+
+
+@given(st.text(min_size=4, max_size=30), st.text(), st.text())
+def test_a_scrubbed_text_never_contains_the_secret(secret: str, before: str, after: str) -> None:
+    assume(secret not in MASK)  # a secret of the mask's own characters stands in every mask
+    for spelled in (secret, json.dumps(secret)[1:-1], base64.b64encode(secret.encode()).decode()):
+        assert spelled not in scrub(before + spelled + after, [secret])
+
+
+def test_redaction_is_quick_on_hostile_texts() -> None:
+    hostile: list[Json] = ["a" * 1_000_000, "://" + ":" * 500_000, "://a:" * 100_000, "-----BEGIN " * 50_000]
+    assert redact({"texts": hostile}) == {"texts": hostile}
+
+
+def test_strings_are_found_at_any_depth_except_short_words() -> None:
+    values: JsonObject = {"a": {"b": ["long-enough", "short", 123456, None]}, "c": "another-text"}
+    assert set(long_texts(values)) == {"long-enough", "another-text"}
+
+
+def test_a_volume_that_names_everything_of_its_secret_is_no_secret() -> None:
+    source: JsonObject = {"secretName": "s", "name": "n", "items": [], "defaultMode": 420, "optional": True}
+    assert redact({"volumes": [{"secret": source}]}) == {"volumes": [{"secret": source}]}

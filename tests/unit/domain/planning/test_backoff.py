@@ -1,0 +1,29 @@
+"""Exponential back-off: it grows, and it is bounded."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xapp_operator.domain.planning.backoff import Backoff
+
+
+@given(
+    st.builds(Backoff, initial=st.floats(0.001, 60.0), maximum=st.floats(60.0, 3600.0)),
+    st.integers(1, 100_000),
+    st.integers(0, 100_000),
+)
+def test_back_off_grows_with_the_count_and_is_bounded(backoff: Backoff, count: int, more: int) -> None:
+    assert backoff.initial == backoff.delay(1)
+    assert backoff.initial <= backoff.delay(count) <= backoff.delay(count + more) <= backoff.maximum
+
+
+def test_back_off_doubles_from_one_second_to_five_minutes() -> None:
+    assert [Backoff().delay(count) for count in range(1, 12)] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+
+
+@pytest.mark.parametrize("failures", [0, 1, 5, 10_000])
+def test_jitter_changes_a_delay_by_a_fifth_at_most(failures: int) -> None:
+    delays = [Backoff().jittered(failures) / Backoff().delay(failures) for _ in range(50)]
+    assert 0.8 <= min(delays) < max(delays) <= 1.2

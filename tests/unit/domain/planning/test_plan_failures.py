@@ -1,0 +1,282 @@
+"""The plan after failures: an unavailable source, and failed attempts."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.domain.planning.plan_inputs import (
+    DEPLOYED_BEFORE,
+    GENERATION,
+    INSTALLED,
+    LONG_AGO,
+    NOW,
+    OLD,
+    OTHER,
+    STILL_DEPLOYED,
+    TIMEOUT,
+    WANTED,
+    attempt,
+    case,
+    plan_input,
+    release,
+    spec,
+    wait,
+    without_message,
+)
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.domain.planning.actions import (
+    Action,
+    Install,
+    Nothing,
+    RepairLabels,
+    Rollback,
+    SaveRepository,
+    Upgrade,
+    Wait,
+)
+from xapp_operator.domain.planning.plan import plan
+from xapp_operator.domain.planning.plan_input import (
+    INSTALL,
+    SUPERSEDED,
+    AnnotationRequests,
+    AttemptOutcome,
+    LabelState,
+    PastRevision,
+    PlanInput,
+)
+from xapp_operator.errors import ApiUnavailable, ChartNotFound, SourceUnavailable, ValuesInvalid
+
+AWAY = SourceUnavailable("the repository does not answer")
+MISSING = ChartNotFound("hello-world 9.9.9 is not in the repository")
+REFUSED = ValuesInvalid("values are not YAML")
+BEFORE = replace(INSTALLED, generation=GENERATION - 1)
+
+FAILED_UPGRADE = release("failed", earlier=STILL_DEPLOYED)
+UPGRADED = release(earlier=DEPLOYED_BEFORE)
+UNDONE = release(revision=3, digests=OLD, earlier=(*DEPLOYED_BEFORE, PastRevision(2, SUPERSEDED, WANTED)))
+
+SOURCE = [
+    case("passing", plan_input(desired=AWAY), wait(Reason.CHART_PULL_FAILED)),
+    case("permanent", plan_input(desired=MISSING), wait(Reason.CHART_PULL_FAILED, stalled=True)),
+    case("refused", plan_input(desired=REFUSED), wait(Reason.VALUES_INVALID, stalled=True)),
+    case("no-reason-of-its-own", plan_input(desired=ApiUnavailable("away")), wait(Reason.CHART_PULL_FAILED)),
+    case("deployed-at-this-generation-passing", plan_input(release(), last=INSTALLED, desired=AWAY), Nothing()),
+    case(
+        "deployed-at-this-generation-permanent",
+        plan_input(release(), last=INSTALLED, desired=MISSING),
+        Nothing(f"the next upgrade will need its source: {MISSING.message}"),
+    ),
+    case(
+        "deployed-at-this-generation-refused",
+        plan_input(release(), last=INSTALLED, desired=REFUSED),
+        wait(Reason.VALUES_INVALID, stalled=True),
+    ),
+    case(
+        "deployed-at-an-earlier-generation",
+        plan_input(release(), last=BEFORE, desired=MISSING),
+        wait(Reason.CHART_PULL_FAILED, stalled=True),
+    ),
+    case("status-lost", plan_input(release(), desired=AWAY), wait(Reason.CHART_PULL_FAILED)),
+    case("removed-by-hand", plan_input(last=INSTALLED, desired=AWAY), wait(Reason.CHART_PULL_FAILED)),
+    case(
+        "force",
+        plan_input(release(), last=INSTALLED, desired=AWAY, requests=AnnotationRequests(force=True)),
+        wait(Reason.CHART_PULL_FAILED),
+    ),
+    case(
+        "labels-missing",
+        plan_input(release(), last=INSTALLED, desired=AWAY, observed={"labels": LabelState(missing=True)}),
+        RepairLabels(),
+    ),
+    case(
+        "repository-missing",
+        plan_input(release(), last=INSTALLED, desired=None, observed={"repository_missing": True}),
+        SaveRepository(),
+    ),
+    case(
+        "overdue-rollback",
+        plan_input(
+            UPGRADED,
+            last=attempt(AttemptOutcome.RELEASED, last_at=NOW - TIMEOUT),
+            health=HealthStatus.DEGRADED,
+            desired=AWAY,
+        ),
+        Rollback(1),
+    ),
+    case(
+        "overdue-rollback-of-a-failure",
+        plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, permanent=True), desired=AWAY),
+        Rollback(1),
+    ),
+    case(
+        "failed-and-due",
+        plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED), desired=AWAY),
+        wait(Reason.CHART_PULL_FAILED),
+    ),
+]
+
+FAILED = [
+    case(
+        "permanent-first-install",
+        plan_input(release("failed"), last=attempt(AttemptOutcome.FAILED, action=INSTALL, permanent=True)),
+        wait(Reason.UPGRADE_FAILED, stalled=True),
+    ),
+    case(
+        "permanent-before-any-record",
+        plan_input(last=attempt(AttemptOutcome.FAILED, action=INSTALL, permanent=True)),
+        wait(Reason.UPGRADE_FAILED, stalled=True),
+    ),
+    case(
+        "permanent-before-a-revision-was-made",
+        plan_input(release(digests=OLD), last=attempt(AttemptOutcome.FAILED, permanent=True)),
+        wait(Reason.UPGRADE_FAILED, stalled=True),
+    ),
+    case("permanent", plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, permanent=True)), Rollback(1)),
+    case(
+        "permanent-on-failure-none",
+        plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, permanent=True), wanted=spec(on_failure="none")),
+        wait(Reason.UPGRADE_FAILED, stalled=True),
+    ),
+    case(
+        "permanent-rolled-back",
+        plan_input(UNDONE, last=attempt(AttemptOutcome.FAILED, permanent=True)),
+        wait(Reason.UPGRADE_FAILED, stalled=True),
+    ),
+    case(
+        "permanent-goes-back-to-the-newest-good-one",
+        plan_input(
+            release(
+                "failed",
+                revision=6,
+                earlier=(
+                    PastRevision(2, SUPERSEDED, OTHER),
+                    PastRevision(3, "deployed", OLD),
+                    PastRevision(4, "failed", WANTED),
+                    PastRevision(5, "failed", WANTED),
+                ),
+            ),
+            last=attempt(AttemptOutcome.FAILED, permanent=True),
+        ),
+        Rollback(3),
+    ),
+    case(
+        "permanent-forced-goes-back-to-the-same-that-was-good",
+        plan_input(
+            release(
+                "failed", revision=3, earlier=(PastRevision(1, SUPERSEDED, OLD), PastRevision(2, "deployed", WANTED))
+            ),
+            last=attempt(AttemptOutcome.FAILED, permanent=True),
+        ),
+        Rollback(2),
+    ),
+    case(
+        "permanent-after-helm-had-deployed",
+        plan_input(release(), last=attempt(AttemptOutcome.FAILED, permanent=True)),
+        wait(Reason.UPGRADE_FAILED, stalled=True),
+    ),
+    case(
+        "passing-just-now",
+        plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, count=3, last_at=NOW - 1.0)),
+        wait(Reason.UPGRADE_FAILED, until=NOW + 3.0),
+    ),
+    case("passing-and-due", plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, count=2)), Upgrade()),
+    case(
+        "passing-first-install-just-now",
+        plan_input(release("failed"), last=attempt(AttemptOutcome.FAILED, action=INSTALL, last_at=NOW)),
+        wait(Reason.UPGRADE_FAILED, until=NOW + 1.0),
+    ),
+    case(
+        "passing-first-install-and-due",
+        plan_input(release("failed"), last=attempt(AttemptOutcome.FAILED, action=INSTALL)),
+        Install(replace=True),
+    ),
+    case("passing-no-record-and-due", plan_input(last=attempt(AttemptOutcome.FAILED, action=INSTALL)), Install()),
+    case(
+        "timeout-not-quite-over",
+        plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, first_at=NOW - TIMEOUT + 0.1)),
+        Upgrade(),
+    ),
+    case(
+        "timeout-over",
+        plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, first_at=NOW - TIMEOUT)),
+        Rollback(1),
+    ),
+    case(
+        "timeout-over-on-failure-none",
+        plan_input(
+            FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, first_at=NOW - TIMEOUT), wanted=spec(on_failure="none")
+        ),
+        wait(Reason.UPGRADE_FAILED, stalled=True),
+    ),
+    case(
+        "timeout-over-first-install",
+        plan_input(release("failed"), last=attempt(AttemptOutcome.FAILED, action=INSTALL, first_at=NOW - TIMEOUT)),
+        wait(Reason.UPGRADE_FAILED, stalled=True),
+    ),
+    case(
+        "timeout-over-although-it-got-there",
+        plan_input(release(), last=attempt(AttemptOutcome.FAILED, first_at=LONG_AGO)),
+        Nothing(),
+    ),
+    case(
+        "values-changed",
+        plan_input(
+            FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, permanent=True, digests=replace(WANTED, values="bad"))
+        ),
+        Upgrade(),
+    ),
+    case(
+        "chart-changed",
+        plan_input(
+            release("failed"), last=attempt(AttemptOutcome.FAILED, permanent=True, digests=replace(WANTED, chart="bad"))
+        ),
+        Install(replace=True),
+    ),
+    case(
+        "retry-at",
+        plan_input(
+            UNDONE, last=attempt(AttemptOutcome.FAILED, permanent=True), requests=AnnotationRequests(retry=True)
+        ),
+        Upgrade(),
+    ),
+    case(
+        "force-at",
+        plan_input(
+            UNDONE, last=attempt(AttemptOutcome.FAILED, permanent=True), requests=AnnotationRequests(force=True)
+        ),
+        Upgrade(),
+    ),
+    case(
+        "retry-at-in-back-off",
+        plan_input(
+            release("failed"), last=attempt(AttemptOutcome.FAILED, last_at=NOW), requests=AnnotationRequests(retry=True)
+        ),
+        Install(replace=True),
+    ),
+    case("operator-killed", plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.RUNNING, last_at=NOW)), Upgrade()),
+    case("ended-by-us", plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.INTERRUPTED, last_at=NOW)), Upgrade()),
+    case(
+        "due-but-dependency-not-ready",
+        plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED), waiting_for=("b",)),
+        wait(Reason.DEPENDENCY_NOT_READY),
+    ),
+]
+
+
+@pytest.mark.parametrize(("inputs", "expected"), SOURCE)
+def test_unavailable_source_does_not_change_a_deployed_release(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
+
+
+@pytest.mark.parametrize(("inputs", "expected"), FAILED)
+def test_failed_attempt_is_retried_until_timeout_and_then_rolled_back(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
+
+
+def test_stalled_attempt_reports_helms_error() -> None:
+    answer = plan(
+        plan_input(last=attempt(AttemptOutcome.FAILED, action=INSTALL, permanent=True, message="field is immutable"))
+    )
+
+    assert answer == Wait(Reason.UPGRADE_FAILED, "field is immutable", stalled=True)

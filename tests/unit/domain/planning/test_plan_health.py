@@ -1,0 +1,272 @@
+"""The plan for objects that do not become healthy in time, and for rollbacks that failed."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.domain.planning.plan_inputs import (
+    DEPLOYED_BEFORE,
+    LONG_AGO,
+    NOW,
+    OLD,
+    OTHER,
+    STILL_DEPLOYED,
+    TIMEOUT,
+    WANTED,
+    attempt,
+    case,
+    plan_input,
+    release,
+    spec,
+    wait,
+    without_message,
+)
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.domain.planning.actions import Action, Nothing, RejectRollback, Rollback, Upgrade, Wait
+from xapp_operator.domain.planning.plan import plan
+from xapp_operator.domain.planning.plan_input import (
+    HEALTH_PENDING,
+    INSTALL,
+    ROLLBACK,
+    SUPERSEDED,
+    UPGRADE,
+    AnnotationRequests,
+    AttemptOutcome,
+    ObservedRelease,
+    PastRevision,
+    PlanInput,
+)
+
+UNHEALTHY = [HealthStatus.PROGRESSING, HealthStatus.DEGRADED]
+UPGRADED = release(earlier=DEPLOYED_BEFORE)
+UNDONE = release(revision=3, digests=OLD, earlier=(*DEPLOYED_BEFORE, PastRevision(2, SUPERSEDED, WANTED)))
+BROKEN_ROLLBACK = replace(UNDONE, status="failed")
+FORCED = release(revision=3, earlier=(PastRevision(1, SUPERSEDED, OLD), PastRevision(2, SUPERSEDED, WANTED)))
+
+
+def there(inputs: PlanInput, found: ObservedRelease | None) -> PlanInput:
+    return replace(inputs, observed=replace(inputs.observed, release=found))
+
+
+def awaited(
+    outcome: AttemptOutcome = AttemptOutcome.RELEASED, *, for_seconds: float, action: str = UPGRADE
+) -> PlanInput:
+    last = attempt(outcome, action=action, first_at=LONG_AGO, last_at=NOW - for_seconds)
+    there = UPGRADED if action == UPGRADE else release(revision=1)
+    return plan_input(there, last=last, health=HealthStatus.DEGRADED)
+
+
+JUDGED = replace(
+    awaited(for_seconds=TIMEOUT), attempt=attempt(AttemptOutcome.UNHEALTHY, reason=Reason.HEALTH_CHECK_FAILED)
+)
+JUDGED_AGAIN = replace(JUDGED, attempt=attempt(AttemptOutcome.UNHEALTHY, count=2))
+NEVER = replace(
+    awaited(for_seconds=TIMEOUT, action=INSTALL),
+    attempt=attempt(AttemptOutcome.UNHEALTHY, action=INSTALL, reason=Reason.HEALTH_CHECK_FAILED),
+)
+OVERDUE = awaited(for_seconds=TIMEOUT)
+STALLED = wait(Reason.HEALTH_CHECK_FAILED, stalled=True)
+NO_ROLLBACK = spec(on_failure="none")
+
+NOT_HEALTHY = [
+    case("released-in-time", awaited(for_seconds=TIMEOUT - 1.0), wait(Reason.PROGRESSING, until=NOW + 1.0)),
+    *(case(f"released-too-late-{health}", replace(OVERDUE, health=health), Rollback(1)) for health in UNHEALTHY),
+    case("released-not-known-yet", replace(OVERDUE, health=HealthStatus.UNKNOWN), wait(Reason.PROGRESSING)),
+    case("released-healthy", replace(OVERDUE, health=HealthStatus.HEALTHY), Nothing()),
+    case("released-on-failure-none", replace(OVERDUE, spec=NO_ROLLBACK), STALLED),
+    case("released-retry-at-goes-on-waiting", replace(OVERDUE, requests=AnnotationRequests(retry=True)), Rollback(1)),
+    case("released-force-at", replace(OVERDUE, requests=AnnotationRequests(force=True)), Upgrade()),
+    case("killed-before-it-was-noted", awaited(AttemptOutcome.RUNNING, for_seconds=TIMEOUT), Rollback(1)),
+    case(
+        "killed-before-it-was-noted-in-time",
+        awaited(AttemptOutcome.RUNNING, for_seconds=0.0),
+        wait(Reason.PROGRESSING, until=NOW + TIMEOUT),
+    ),
+    case(
+        "wait-ended-by-an-edit-of-the-same-digests",
+        awaited(AttemptOutcome.INTERRUPTED, for_seconds=TIMEOUT),
+        Rollback(1),
+    ),
+    *(
+        case(
+            f"another-upgrade-never-made-a-revision-{outcome}",
+            replace(OVERDUE, attempt=attempt(outcome, digests=OTHER, first_at=LONG_AGO, last_at=LONG_AGO)),
+            Nothing(),
+        )
+        for outcome in sorted(HEALTH_PENDING)
+    ),
+    case("succeeded-degraded-later", awaited(AttemptOutcome.SUCCEEDED, for_seconds=TIMEOUT), Nothing()),
+    case(
+        "failed-although-helm-had-deployed-degraded-later",
+        awaited(AttemptOutcome.FAILED, for_seconds=TIMEOUT),
+        Nothing(),
+    ),
+    case("judged", JUDGED, Rollback(1)),
+    case("judged-not-known-yet", replace(JUDGED, health=HealthStatus.UNKNOWN), wait(Reason.PROGRESSING)),
+    case("judged-healthy-after-all", replace(JUDGED, health=HealthStatus.HEALTHY), Nothing()),
+    case("judged-on-failure-none", replace(JUDGED, spec=NO_ROLLBACK), STALLED),
+    case("judged-retry-at-forgets", replace(JUDGED, requests=AnnotationRequests(retry=True)), Nothing()),
+    case("judged-force-at", replace(JUDGED, requests=AnnotationRequests(force=True)), Upgrade()),
+    case("no-earlier-revision-kept", there(JUDGED, release()), STALLED),
+    case("only-failed-ones-earlier", there(JUDGED, release(earlier=(PastRevision(1, "failed", OLD),))), STALLED),
+    case(
+        "passes-over-failed-tries",
+        there(
+            JUDGED,
+            release(
+                revision=4,
+                earlier=(*DEPLOYED_BEFORE, PastRevision(2, "failed", WANTED), PastRevision(3, "failed", OLD)),
+            ),
+        ),
+        Rollback(1),
+    ),
+    case("forced-over-the-same-chart-and-values", there(JUDGED, FORCED), STALLED),
+    case("second-try-after-an-interruption", there(JUDGED_AGAIN, FORCED), Rollback(1)),
+    case("rolled-back", there(JUDGED, UNDONE), STALLED),
+    case("rolled-back-and-degraded", replace(there(JUDGED, UNDONE), health=HealthStatus.DEGRADED), STALLED),
+    case("rolled-back-retry-at", replace(there(JUDGED, UNDONE), requests=AnnotationRequests(retry=True)), Upgrade()),
+    case("rolled-back-values-changed", replace(there(JUDGED, UNDONE), desired=OTHER), Upgrade()),
+    case("rollback-left-behind", there(JUDGED, BROKEN_ROLLBACK), Rollback(1)),
+    case("removed-by-hand", there(JUDGED, None), STALLED),
+    case("uninstalled-by-hand", there(JUDGED, replace(UNDONE, status="uninstalled")), STALLED),
+    case(
+        "first-install-in-time",
+        awaited(for_seconds=TIMEOUT - 1.0, action=INSTALL),
+        wait(Reason.PROGRESSING, until=NOW + 1.0),
+    ),
+    case("first-install-too-late", awaited(for_seconds=TIMEOUT, action=INSTALL), wait(Reason.HEALTH_CHECK_FAILED)),
+    case("first-install-not-known-yet", replace(NEVER, health=HealthStatus.UNKNOWN), wait(Reason.HEALTH_CHECK_FAILED)),
+    case("first-install-judged", NEVER, wait(Reason.HEALTH_CHECK_FAILED)),
+    case("first-install-healthy-after-all", replace(NEVER, health=HealthStatus.HEALTHY), Nothing()),
+]
+
+
+def rolling_back(
+    outcome: AttemptOutcome,
+    found: ObservedRelease | None = BROKEN_ROLLBACK,
+    *,
+    since: float = 2.0,
+    count: int = 1,
+    permanent: bool = False,
+    health: HealthStatus = HealthStatus.DEGRADED,
+) -> PlanInput:
+    last = attempt(
+        outcome,
+        action=ROLLBACK,
+        first_at=NOW - since,
+        last_at=NOW - min(since, 2.0),
+        count=count,
+        permanent=permanent,
+        reason=Reason.ROLLBACK_FAILED,
+    )
+    return plan_input(found, last=last, health=health)
+
+
+GIVEN_UP = wait(Reason.ROLLBACK_FAILED, stalled=True)
+LEFT_UNDONE = wait(Reason.UPGRADE_FAILED, stalled=True)
+
+BROKEN = [
+    case(
+        "failed-just-now", rolling_back(AttemptOutcome.FAILED, count=3), wait(Reason.ROLLBACK_FAILED, until=NOW + 2.0)
+    ),
+    case("failed-and-due-passes-over-what-was-undone", rolling_back(AttemptOutcome.FAILED), Rollback(1)),
+    case("failed-for-good", rolling_back(AttemptOutcome.FAILED, permanent=True), GIVEN_UP),
+    case("failed-until-timeout", rolling_back(AttemptOutcome.FAILED, since=TIMEOUT), GIVEN_UP),
+    case("failed-before-a-revision-was-made", rolling_back(AttemptOutcome.FAILED, UPGRADED), Rollback(1)),
+    case(
+        "failed-before-a-revision-was-made-after-a-failed-upgrade",
+        rolling_back(AttemptOutcome.FAILED, release("failed", earlier=STILL_DEPLOYED)),
+        Rollback(1),
+    ),
+    case("failed-but-got-there", rolling_back(AttemptOutcome.FAILED, UNDONE), LEFT_UNDONE),
+    case("failed-on-failure-none-since", replace(rolling_back(AttemptOutcome.FAILED), spec=NO_ROLLBACK), LEFT_UNDONE),
+    case(
+        "failed-and-healthy-since",
+        rolling_back(AttemptOutcome.FAILED, UPGRADED, health=HealthStatus.HEALTHY),
+        Nothing(),
+    ),
+    case(
+        "failed-retry-at",
+        replace(rolling_back(AttemptOutcome.FAILED), requests=AnnotationRequests(retry=True)),
+        Upgrade(),
+    ),
+    case("failed-values-changed", replace(rolling_back(AttemptOutcome.FAILED), desired=OTHER), Upgrade()),
+    case("failed-removed-by-hand", rolling_back(AttemptOutcome.FAILED, None), LEFT_UNDONE),
+    case("killed-half-way", rolling_back(AttemptOutcome.RUNNING), Rollback(1)),
+    case("killed-before-it-began", rolling_back(AttemptOutcome.RUNNING, UPGRADED), Rollback(1)),
+    case(
+        "killed-before-it-began-health-not-known-yet",
+        rolling_back(AttemptOutcome.RUNNING, UPGRADED, health=HealthStatus.UNKNOWN),
+        wait(Reason.PROGRESSING),
+    ),
+    case("killed-before-it-was-noted", rolling_back(AttemptOutcome.RUNNING, UNDONE), LEFT_UNDONE),
+    *(
+        case(
+            f"{outcome}-retry-at",
+            replace(rolling_back(outcome, UNDONE), requests=AnnotationRequests(retry=True)),
+            Upgrade(),
+        )
+        for outcome in (AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED)
+    ),
+    case("ended-by-us", rolling_back(AttemptOutcome.INTERRUPTED), Rollback(1)),
+    case("hold-ended-wanting-the-same-as-before", rolling_back(AttemptOutcome.RELEASED, UNDONE), Upgrade()),
+    case("succeeded-is-no-obstacle", rolling_back(AttemptOutcome.SUCCEEDED, UNDONE), Upgrade()),
+    case(
+        "rollback-to-failed-just-now",
+        replace(rolling_back(AttemptOutcome.FAILED, UNDONE, count=3), requests=AnnotationRequests(rollback_to=1)),
+        wait(Reason.ROLLBACK_FAILED, until=NOW + 2.0),
+    ),
+    case(
+        "rollback-to-failed-and-due",
+        replace(rolling_back(AttemptOutcome.FAILED, UNDONE), requests=AnnotationRequests(rollback_to=1)),
+        Rollback(1, hold=True),
+    ),
+]
+
+
+@pytest.mark.parametrize(("inputs", "expected"), NOT_HEALTHY)
+def test_unhealthy_upgrade_is_rolled_back_once(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
+
+
+@pytest.mark.parametrize(("inputs", "expected"), BROKEN)
+def test_unfinished_rollback_is_finished_or_given_up(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
+
+
+@pytest.mark.parametrize(
+    ("since", "tried", "expected"),
+    [
+        (299.0, "1@again", Rollback(1, hold=True)),
+        (300.0, "1@again", RejectRollback("")),
+        (300.0, "1", Rollback(1, hold=True)),
+        (300.0, "", Rollback(1, hold=True)),
+    ],
+)
+def test_a_requested_rollback_is_tried_until_the_timeout(since: float, tried: str, expected: Action) -> None:
+    inputs = rolling_back(AttemptOutcome.FAILED, since=since)
+    assert inputs.attempt is not None
+    requests = AnnotationRequests(rollback_to=1, rollback_value="1@again")
+    inputs = replace(inputs, attempt=replace(inputs.attempt, rollback_to=tried), requests=requests)
+    assert without_message(plan(inputs)) == expected
+
+
+@pytest.mark.parametrize("outcome", [AttemptOutcome.FAILED, AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED])
+@pytest.mark.parametrize("found", [release("failed", earlier=STILL_DEPLOYED), UNDONE])
+def test_after_a_requested_rollback_whose_revision_is_gone_the_spec_is_deployed(
+    outcome: AttemptOutcome, found: ObservedRelease
+) -> None:
+    inputs = rolling_back(outcome, found)
+    assert inputs.attempt is not None
+    inputs = replace(inputs, attempt=replace(inputs.attempt, rollback_to="1"))
+    assert plan(inputs) == Upgrade()
+
+
+@pytest.mark.parametrize("inputs", [NEVER, replace(OVERDUE, spec=NO_ROLLBACK)])
+def test_message_of_an_unhealthy_release_names_the_root_cause(inputs: PlanInput) -> None:
+    answer = plan(inputs)
+
+    assert isinstance(answer, Wait)
+    assert "CrashLoopBackOff" in answer.message
+    assert "spec.timeout (5m)" in answer.message

@@ -1,0 +1,217 @@
+"""When the tests of a chart start and end, and what a failed one causes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.properties import examples, must_occur, occurred
+from tests.unit.domain.planning.plan_inputs import (
+    DEPLOYED_BEFORE,
+    INSTALLED,
+    NOW,
+    OLD,
+    OTHER,
+    TIMEOUT,
+    WANTED,
+    attempt,
+    plan_input,
+    release,
+    spec,
+    without_message,
+)
+from tests.unit.domain.planning.test_plan_properties import plan_inputs
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus, XAppSpec
+from xapp_operator.api.spec_parts import HelmTestPolicy
+from xapp_operator.domain.planning.actions import (
+    Adopt,
+    DeleteOrphans,
+    EndTests,
+    Install,
+    Nothing,
+    Rollback,
+    StartTests,
+    Uninstall,
+    Unlock,
+    Upgrade,
+    Wait,
+)
+from xapp_operator.domain.planning.plan import plan
+from xapp_operator.domain.planning.plan_input import (
+    FAILED,
+    INSTALL,
+    ROLLBACK,
+    UPGRADE,
+    AnnotationRequests,
+    AttemptOutcome,
+    PlanInput,
+    TestOutcome,
+    TestRun,
+)
+from xapp_operator.errors import ChartNotFound
+
+REQUESTED = AnnotationRequests(test=True)
+UPGRADED = attempt(AttemptOutcome.SUCCEEDED, action=UPGRADE)
+
+
+def with_tests(on_failure: Literal["rollback", "none"] = "none", *, enabled: bool = True) -> XAppSpec:
+    return spec().model_copy(update={"test": HelmTestPolicy(enabled=enabled, on_failure=on_failure)})
+
+
+def run(outcome: TestOutcome, *, revision: int = 2, last_at: float = NOW - 100.0, **other: Any) -> TestRun:
+    return TestRun(revision=revision, outcome=outcome, first_at=last_at, last_at=last_at, **other)
+
+
+def settled(**options: Any) -> PlanInput:
+    """Return an XApp with tests, whose upgrade to revision 2 has become healthy."""
+    test = options.pop("test", None)
+    given = {"wanted": with_tests(), "last": UPGRADED, **options}
+    return replace(plan_input(given.pop("there", release()), **given), test=test)
+
+
+def test_tests_start_once_the_revision_is_healthy() -> None:
+    assert plan(settled()) == StartTests(Nothing())
+    assert plan(settled(last=INSTALLED)) == StartTests(Nothing())
+    assert isinstance(plan(settled(health=HealthStatus.PROGRESSING, last=attempt(AttemptOutcome.RELEASED))), Wait)
+    assert plan(settled(health=HealthStatus.DEGRADED)) == Nothing()
+
+
+@pytest.mark.parametrize("outcome", [TestOutcome.SUCCEEDED, TestOutcome.FAILED])
+def test_a_revision_is_tested_once(outcome: TestOutcome) -> None:
+    assert plan(settled(test=run(outcome))) == Nothing()
+    assert plan(settled(test=run(outcome, revision=1))) == StartTests(Nothing())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"wanted": with_tests(enabled=False)},
+        {"last": attempt(AttemptOutcome.FAILED, action=INSTALL)},
+        {"last": attempt(AttemptOutcome.UNHEALTHY), "there": release(digests=OLD)},  # rolled back
+        {"last": attempt(AttemptOutcome.SUCCEEDED, action=ROLLBACK)},
+        {"held": 1},
+        {"last": attempt(AttemptOutcome.SUCCEEDED, digests=OTHER)},
+        {"last": None},
+        {"there": release(FAILED, earlier=DEPLOYED_BEFORE)},
+        {"helm_running": True},
+        {"observed": {"tests_running": True}},
+    ],
+)
+def test_tests_do_not_start_by_themselves(options: dict[str, Any]) -> None:
+    assert not isinstance(plan(settled(**options)), StartTests)
+
+
+@pytest.mark.parametrize("outcome", [TestOutcome.RUNNING, TestOutcome.INTERRUPTED])
+def test_a_run_that_was_lost_starts_again_after_the_back_off(outcome: TestOutcome) -> None:
+    assert plan(settled(test=run(outcome))) == StartTests(Nothing())
+    assert plan(settled(test=run(outcome, last_at=NOW))) == Nothing()
+    request = run(outcome, requested=True, revision=1)
+    assert plan(settled(test=request, wanted=with_tests(enabled=False))) == StartTests(Nothing(), requested=True)
+
+
+def test_requested_tests_run_on_whatever_is_deployed() -> None:
+    rolled_back = attempt(AttemptOutcome.UNHEALTHY)
+    for options in (
+        {"wanted": with_tests(enabled=False)},
+        {"test": run(TestOutcome.SUCCEEDED)},
+        {"health": HealthStatus.DEGRADED},
+        {"last": rolled_back, "there": release(digests=OLD)},
+        {"desired": ChartNotFound("gone"), "last": None},
+    ):
+        action = plan(settled(requests=REQUESTED, **options))
+        assert isinstance(action, StartTests), options
+        assert action.requested
+
+
+def test_requested_tests_wait_for_a_step_in_progress() -> None:
+    released = attempt(AttemptOutcome.RELEASED)
+    waiting = plan(settled(requests=REQUESTED, health=HealthStatus.PROGRESSING, last=released))
+    assert without_message(waiting) == Wait(Reason.PROGRESSING, "", until=released.last_at + TIMEOUT)
+    assert isinstance(plan(settled(requests=REQUESTED, desired=OLD)), Upgrade)
+
+
+@pytest.mark.parametrize("options", [{"deleting": True}, {"wanted": spec(suspend=True)}, {"desired": OLD}])
+def test_tests_end_before_the_release_changes_and_when_it_is_left_alone(options: dict[str, Any]) -> None:
+    running = {"observed": {"tests_running": True}}
+    assert plan(settled(**options, **running)) == EndTests()
+    assert not isinstance(plan(settled(**options, requests=REQUESTED)), EndTests | StartTests)
+
+
+def test_failed_tests_roll_back_only_if_the_spec_says_so() -> None:
+    there = release(earlier=DEPLOYED_BEFORE)
+    failed = run(TestOutcome.FAILED)
+    assert plan(settled(there=there, test=failed)) == Nothing()
+    assert plan(settled(there=there, test=failed, wanted=with_tests("rollback"))) == Rollback(1)
+
+
+@pytest.mark.parametrize(
+    ("test", "earlier"),
+    [
+        (run(TestOutcome.FAILED, requested=True), DEPLOYED_BEFORE),
+        (run(TestOutcome.SUCCEEDED), DEPLOYED_BEFORE),
+        (run(TestOutcome.FAILED, revision=1), DEPLOYED_BEFORE),
+        (run(TestOutcome.FAILED), ()),  # a first install
+        (run(TestOutcome.FAILED), tuple(replace(each, digests=WANTED) for each in DEPLOYED_BEFORE)),
+    ],
+)
+def test_there_is_no_rollback_without_reason_or_aim(test: TestRun, earlier: tuple[Any, ...]) -> None:
+    action = plan(settled(there=release(earlier=earlier), test=test, wanted=with_tests("rollback")))
+    assert not isinstance(action, Rollback)
+
+
+def test_a_rollback_after_failed_tests_is_tried_again_until_the_timeout() -> None:
+    options = {
+        "there": release(earlier=DEPLOYED_BEFORE),
+        "test": run(TestOutcome.FAILED),
+        "wanted": with_tests("rollback"),
+    }
+
+    def after(**changes: Any) -> object:
+        return plan(settled(last=attempt(AttemptOutcome.FAILED, action=ROLLBACK, **changes), **options))
+
+    assert after() == Rollback(1)
+    assert isinstance(after(last_at=NOW), Wait)
+    for changes in ({"permanent": True}, {"first_at": NOW - TIMEOUT}):
+        stalled = after(**changes)
+        assert isinstance(stalled, Wait)
+        assert stalled.stalled
+
+
+@must_occur(ended=20)
+@examples(3)
+@given(plan_inputs, st.sampled_from([None, *(run(each) for each in TestOutcome)]), st.booleans(), st.booleans())
+def test_nothing_changes_the_release_while_tests_run(
+    inputs: PlanInput, test: TestRun | None, requested: bool, enabled: bool
+) -> None:
+    now = replace(
+        inputs,
+        spec=inputs.spec.model_copy(update={"test": HelmTestPolicy(enabled=enabled, on_failure="rollback")}),
+        observed=replace(inputs.observed, tests_running=True),
+        requests=replace(inputs.requests, test=requested),
+        test=test,
+    )
+    action = plan(now)
+    if isinstance(action, EndTests):
+        occurred("ended")
+    assert not isinstance(
+        action, Install | Upgrade | Adopt | Rollback | Uninstall | DeleteOrphans | Unlock | StartTests
+    )
+
+
+def test_a_failed_rollback_after_failed_tests_is_tried_again_when_its_back_off_ends() -> None:
+    failed = attempt(AttemptOutcome.FAILED, action=ROLLBACK, last_at=NOW)
+    inputs = settled(
+        last=failed,
+        there=release(earlier=DEPLOYED_BEFORE),
+        test=run(TestOutcome.FAILED),
+        wanted=with_tests("rollback"),
+    )
+    waiting = plan(inputs)
+    assert isinstance(waiting, Wait)
+    assert waiting.until is not None
+    assert plan(replace(inputs, now=waiting.until)) == Rollback(1)

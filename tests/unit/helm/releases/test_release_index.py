@@ -1,0 +1,152 @@
+"""The index of releases, fed with metadata only."""
+
+import time
+
+import pytest
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.helm.releases.release_index import (
+    ReleaseIndex,
+    ReleaseKey,
+    RevisionInfo,
+    parse_revision,
+    revisions_to_prune,
+)
+
+
+def record(revision: int, *, status: str = "deployed", name: str = "hello", **labels: str) -> JsonObject:
+    return {
+        "metadata": {
+            "name": f"sh.helm.release.v1.{name}.v{revision}",
+            "namespace": "ric",
+            "uid": f"uid-{revision}",
+            "resourceVersion": str(100 + revision),
+            "labels": {
+                "owner": "helm",
+                "name": name,
+                "status": status,
+                "version": str(revision),
+                "modifiedAt": "1700000000",
+                **{f"xapp-operator.io/{key.replace('_', '-')}": value for key, value in labels.items()},
+            },
+        }
+    }
+
+
+def parsed(secret: JsonObject) -> tuple[ReleaseKey, RevisionInfo]:
+    found = parse_revision(secret, now=time.time())
+    assert found is not None
+    return found
+
+
+def index_of(*secrets: JsonObject) -> ReleaseIndex:
+    index = ReleaseIndex()
+    for secret in secrets:
+        index.put_revision(*parsed(secret))
+    return index
+
+
+def remove(index: ReleaseIndex, secret: JsonObject) -> None:
+    key, info = parsed(secret)
+    index.remove_revision(key, info.revision, uid=info.secret_uid)
+
+
+def test_the_newest_revision_decides_whatever_the_order_of_arrival() -> None:
+    index = index_of(record(10), record(2, status="superseded"), record(9, status="superseded"))
+    revisions = index.revisions(("ric", "hello"))
+    assert [one.revision for one in revisions] == [2, 9, 10]
+    assert revisions[-1].status == "deployed"
+
+
+def test_labels_of_the_operator_are_read() -> None:
+    secret = record(1, xapp="acme", chart_digest="c" * 40, values_digest="v" * 40, attempt="a1")
+    assert parsed(secret)[0] == ("ric", "hello")
+    index = index_of(secret)
+    revisions = index.revisions(("ric", "hello"))
+    latest = revisions[-1]
+    assert (latest.xapp, latest.chart_digest, latest.values_digest) == ("acme", "c" * 40, "v" * 40)
+    assert (latest.attempt, latest.modified, latest.created) == ("a1", 1700000000, 0)
+    assert (latest.secret_uid, latest.resource_version) == ("uid-1", "101")
+
+
+def test_a_changed_secret_replaces_the_stored_revision() -> None:
+    index = index_of(record(1, status="pending-install"))
+    index.put_revision(*parsed(record(1, status="failed")))
+    revisions = index.revisions(("ric", "hello"))
+    assert [one.status for one in revisions] == ["failed"]
+
+
+def test_a_release_without_secrets_is_removed() -> None:
+    index = index_of(record(1), record(2))
+    remove(index, record(1))
+    assert index.revisions(("ric", "hello"))
+    remove(index, record(2))
+    assert not index.revisions(("ric", "hello"))
+    remove(index, record(2))
+
+
+def test_other_secrets_are_ignored() -> None:
+    assert parse_revision({"metadata": {"name": "db-password", "namespace": "ric"}}, now=time.time()) is None
+
+
+def test_names_of_other_releases_are_not_mixed_up() -> None:
+    index = index_of(record(1, name="a"), record(1, name="a.v1"))
+    for name in ("a", "a.v1"):
+        revisions = index.revisions(("ric", name))
+        assert [one.revision for one in revisions] == [1]
+
+
+def test_surplus_revisions_are_the_oldest_but_never_a_deployed_one() -> None:
+    index = index_of(record(1), *(record(n, status="failed") for n in range(2, 8)))
+    revisions = index.revisions(("ric", "hello"))
+    assert [one.revision for one in revisions_to_prune(revisions, keep=3)] == [2, 3, 4]
+    assert revisions_to_prune(revisions, keep=50) == ()
+    assert 7 not in [one.revision for one in revisions_to_prune(revisions, keep=0)]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "target", "pruned"),
+    [
+        (("superseded", "superseded", "deployed", "failed"), 1, [2]),
+        (("superseded", "superseded", "deployed", "failed"), 2, [1]),
+        (("superseded", "deployed", "failed", "failed"), 1, [3]),
+        (("superseded", "failed", "failed"), 1, []),
+    ],
+)
+def test_a_rollback_that_is_to_be_repeated_keeps_its_target(
+    statuses: tuple[str, ...], target: int, pruned: list[int]
+) -> None:
+    index = index_of(*(record(number, status=status) for number, status in enumerate(statuses, start=1)))
+    found = revisions_to_prune(index.revisions(("ric", "hello")), keep=3, rollback_target=target)
+    assert [one.revision for one in found] == pruned
+
+
+def test_equal_texts_are_stored_once() -> None:
+    index = index_of(*(record(n, name=f"r{n}", chart_digest="c" * 40) for n in range(1, 3)))
+    (one,), (other,) = (index.revisions(("ric", name)) for name in ("r1", "r2"))
+    assert one.chart_digest is other.chart_digest
+
+
+def test_a_late_event_changes_nothing() -> None:
+    again = record(1)
+    again["metadata"] = {**_metadata(again), "uid": "uid-again", "resourceVersion": "200"}
+    index = index_of(again)
+    index.put_revision(*parsed(record(1, status="uninstalling")))
+    remove(index, record(1))
+    revisions = index.revisions(("ric", "hello"))
+    assert (revisions[-1].secret_uid, revisions[-1].status) == ("uid-again", "deployed")
+
+
+def _metadata(secret: JsonObject) -> JsonObject:
+    metadata = secret["metadata"]
+    assert isinstance(metadata, dict)
+    return metadata
+
+
+@pytest.mark.parametrize("label", ["99999999999", "9" * 5000])
+def test_a_time_in_the_future_counts_as_now(label: str) -> None:
+    secret = record(1)
+    secret["metadata"]["labels"]["modifiedAt"] = label  # type: ignore[index, call-overload]
+    before = int(time.time())
+    modified = parsed(secret)[1].modified
+    assert modified == 0 or before <= modified <= int(time.time())

@@ -1,0 +1,61 @@
+"""When a source that is not available is tried again."""
+
+from __future__ import annotations
+
+from tests.unit.reconcile.xapps import xapp
+from xapp_operator.api.models import Metadata
+from xapp_operator.domain.planning.backoff import Backoff
+from xapp_operator.domain.planning.progress import NO_RETRIES
+from xapp_operator.reconcile.work.source_backoff import SourceBackoff
+
+NOW = 1_000_000.0
+
+
+def metadata(generation: int = 1) -> Metadata:
+    return xapp().metadata.model_copy(update={"generation": generation})
+
+
+def wait(backoff: SourceBackoff, now: float, *, generation: int = 1) -> float:
+    return backoff.record_wait(metadata(generation), now=now)
+
+
+def test_a_reconcile_before_the_next_try_counts_as_none_and_changes_nothing() -> None:
+    backoff = SourceBackoff(Backoff())
+    due = wait(backoff, NOW)
+    for step in range(1, 1000):
+        assert wait(backoff, NOW + (due - NOW) * step / 1000) == due
+    assert backoff.retries(("ns", "hello")).count == 1
+    later = wait(backoff, due)
+    assert (later > due, backoff.retries(("ns", "hello")).count) == (True, 2)
+    assert backoff.retries(("ns", "hello")).next_at == later
+
+
+def test_the_pauses_grow_to_the_maximum_and_not_beyond() -> None:
+    backoff, now, pauses = SourceBackoff(Backoff()), NOW, []
+    for _ in range(20):
+        due = wait(backoff, now)
+        pauses.append(due - now)
+        now = due
+    assert (min(pauses) >= 0.8, max(pauses) <= 300.0, pauses[-1] >= 240.0) == (True, True, True)
+    assert sum(pauses) > 10 * 240.0
+
+
+def test_a_changed_spec_starts_again() -> None:
+    backoff, now = SourceBackoff(Backoff()), NOW
+    for _ in range(10):
+        now = wait(backoff, now)
+    assert wait(backoff, now - 1.0, generation=2) <= now - 1.0 + 1.2
+    assert backoff.retries(("ns", "hello")).count == 1
+
+
+def test_a_clock_that_was_set_back_does_not_make_a_wait_longer() -> None:
+    backoff = SourceBackoff(Backoff())
+    wait(backoff, NOW)
+    assert wait(backoff, NOW - 1e6) <= NOW - 1e6 + 300.0
+
+
+def test_a_source_that_answered_is_forgotten() -> None:
+    backoff = SourceBackoff(Backoff())
+    wait(backoff, NOW)
+    backoff.forget(("ns", "hello"))
+    assert backoff.retries(("ns", "hello")) == NO_RETRIES

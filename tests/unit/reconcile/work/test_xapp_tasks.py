@@ -1,0 +1,220 @@
+"""Helm steps end when the operator interrupts them, and slow operations block no other xApp."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from xapp_operator.errors import SourceUnavailable
+from xapp_operator.reconcile.work import xapp_tasks
+from xapp_operator.reconcile.work.work_queue import NamespacedName
+from xapp_operator.reconcile.work.xapp_tasks import DeferredResolver, RunningSteps, StepInterrupted
+
+KEY = ("ns", "hello")
+
+
+async def test_result_of_the_step_is_returned() -> None:
+    async def step() -> int:
+        return 7
+
+    running = RunningSteps()
+    assert await running.run(KEY, step(), version=1) == 7
+    assert not running.is_running(KEY)
+
+
+async def test_interrupted_step_ends_and_raises() -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def step() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    running = RunningSteps()
+    work = asyncio.create_task(running.run(KEY, step(), version=1))
+    await started.wait()
+    running.interrupt_outdated(KEY, version=1)
+    await asyncio.sleep(0)
+    assert not ended.is_set()
+    running.interrupt_outdated(KEY, version=2)
+    with pytest.raises(StepInterrupted):
+        await work
+    assert ended.is_set()
+    assert not running.is_running(KEY)
+
+
+async def test_cancellation_from_outside_is_no_interruption_and_ends_the_step() -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def step() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    running = RunningSteps()
+    work = asyncio.create_task(running.run(KEY, step(), version=1))
+    await started.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert ended.is_set()
+
+
+async def test_interrupting_an_idle_xapp_changes_nothing() -> None:
+    async def step() -> str:
+        return "done"
+
+    running = RunningSteps()
+    running.interrupt_outdated(KEY, version=2)
+    assert await running.run(KEY, step(), version=1) == "done"
+
+
+class SlowLookup:
+    """An operation that ends when the test sets its result."""
+
+    def __init__(self) -> None:
+        self.started = 0
+        self.result: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.done: asyncio.Queue[NamespacedName] = asyncio.Queue()
+        self.resolver: DeferredResolver[str] = DeferredResolver(seconds=0.01, on_done=self.done.put_nowait)
+
+    async def operation(self) -> str:
+        self.started += 1
+        return await asyncio.shield(self.result)
+
+    async def resolve(self, version: int = 1) -> str | None:
+        return await self.resolver.resolve(KEY, self.operation, version=version)
+
+
+async def test_quick_result_is_returned_and_resolved_again_the_next_time() -> None:
+    lookup = SlowLookup()
+    lookup.result.set_result("yes")
+    assert [await lookup.resolve(), await lookup.resolve()] == ["yes", "yes"]
+    assert lookup.started == 2
+    assert lookup.done.empty()
+
+
+async def test_late_result_is_reported_and_stored_for_the_next_call() -> None:
+    lookup = SlowLookup()
+    assert not lookup.resolver.is_running(KEY)
+    assert await lookup.resolve() is None
+    assert await lookup.resolve() is None
+    assert lookup.resolver.is_running(KEY)
+    lookup.result.set_result("yes")
+    assert await lookup.done.get() == KEY
+    assert not lookup.resolver.is_running(KEY)
+    assert await lookup.resolve() == "yes"
+    assert lookup.started == 1
+
+
+async def test_late_failure_is_raised_by_the_next_call() -> None:
+    lookup = SlowLookup()
+    assert await lookup.resolve() is None
+    lookup.result.set_exception(SourceUnavailable("away"))
+    await lookup.done.get()
+    with pytest.raises(SourceUnavailable):
+        await lookup.resolve()
+
+
+async def test_operation_with_another_version_replaces_the_old_one() -> None:
+    lookup = SlowLookup()
+    assert await lookup.resolve(version=1) is None
+    assert await lookup.resolve(version=2) is None
+    assert lookup.started == 2
+    lookup.result.set_result("yes")
+    await lookup.done.get()
+    assert await lookup.resolve(version=2) == "yes"
+    assert lookup.done.empty()
+
+
+async def test_stop_cancels_the_operation() -> None:
+    lookup = SlowLookup()
+    assert await lookup.resolve() is None
+    await lookup.resolver.stop()
+    assert lookup.done.empty()
+
+
+async def test_operations_of_one_namespace_leave_places_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 8)
+    lookup = SlowLookup()
+    resolver: DeferredResolver[str] = DeferredResolver(seconds=0.01, on_done=lookup.done.put_nowait)
+    for number in range(10):
+        assert await resolver.resolve(("flood", str(number)), lookup.operation, version=1) is None
+    assert lookup.started == 2
+
+    async def quick() -> str:
+        return "quick"
+
+    assert await resolver.resolve(("quiet", "a"), quick, version=1) == "quick"
+    lookup.result.set_result("yes")
+    told = {await asyncio.wait_for(lookup.done.get(), 60) for _ in range(4)}
+    assert told == {("flood", str(number)) for number in range(4)}  # two have ended, and two have places now
+    assert await resolver.resolve(("flood", "2"), quick, version=1) == "quick"
+
+
+@pytest.mark.parametrize("hostile", [2, 5])
+async def test_several_namespaces_whose_operations_hang_delay_another_by_one_end(
+    monkeypatch: pytest.MonkeyPatch, hostile: int
+) -> None:
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 16)
+    lookup = SlowLookup()
+    resolver = lookup.resolver
+    ends = [asyncio.Event() for _ in range(16)]
+    running = iter(ends)
+
+    async def hang() -> str:
+        await next(running).wait()
+        return "late"
+
+    for number in range(10):
+        for namespace in range(hostile):
+            await resolver.resolve((f"hostile{namespace}", str(number)), hang, version=1)
+
+    async def quick() -> str:
+        return "quick"
+
+    quiet = ("quiet", "a")
+    found = await resolver.resolve(quiet, quick, version=1)
+    if hostile == 5:  # all places are taken: it keeps its turn, and gets the first place that is free
+        assert found is None
+        assert await resolver.resolve(quiet, quick, version=1) is None
+        ends[0].set()
+        told = {await asyncio.wait_for(lookup.done.get(), 60) for _ in range(2)}
+        assert told == {("hostile0", "0"), quiet}
+        found = await resolver.resolve(quiet, quick, version=2)
+    assert found == "quick"
+    await resolver.stop()
+
+
+async def test_operations_that_hang_do_not_delay_those_that_download_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 1)
+    lookup = SlowLookup()
+    assert await lookup.resolve() is None
+
+    async def quick() -> str:
+        return "quick"
+
+    assert await lookup.resolver.resolve(("ns", "upload"), quick, version=1, downloads=False) == "quick"
+    await lookup.resolver.stop()
+
+
+async def test_a_turn_that_nobody_uses_is_given_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 1)
+    monkeypatch.setattr(xapp_tasks, "TURN_SECONDS", 0.05)
+    lookup = SlowLookup()
+    first, second, third = ("a", "a"), ("b", "b"), ("c", "c")
+    resolver = lookup.resolver
+    assert await resolver.resolve(first, lookup.operation, version=1) is None
+    for key in (second, third):
+        assert await resolver.resolve(key, lookup.operation, version=1) is None
+    resolver.forget(first)
+    assert await lookup.done.get() == second
+    assert await asyncio.wait_for(lookup.done.get(), 60) == third  # `second` has not asked again
+    resolver.forget(third)
+    lookup.result.set_result("yes")
+    assert await resolver.resolve(first, lookup.operation, version=2) == "yes"
