@@ -6,9 +6,9 @@ import { I18nProvider } from 'react-aria-components'
 
 import { createQueryClient } from '~/api/queryClient'
 import { followOtherTabs as followSessions } from '~/api/session'
-import { PageNotLoaded } from '~/app/lazyPage'
 import { createAppRouter } from '~/app/router'
 import { followOtherTabs as followPreferences } from '~/lib/preferences'
+import { NotLoaded } from '~/lib/problem'
 
 import '~/styles/tokens.css'
 import '~/styles/base.css'
@@ -21,7 +21,7 @@ createRoot(root, {
   // The page that stands in its place says it, and a load that leaving the page ends is no error at all.
   onCaughtError: (error) => {
     // eslint-disable-next-line no-console -- as React does by itself
-    if (!(error instanceof PageNotLoaded)) console.error(error)
+    if (!(error instanceof NotLoaded)) console.error(error)
   },
 }).render(
   <StrictMode>

@@ -1,14 +1,15 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
-import { lazy, Suspense, useState, type ReactElement } from 'react'
+import { useState, type ReactElement } from 'react'
 
 import { Button } from '~/ui/Button'
+import { lazyDialog } from '~/ui/lazyPart'
 import { useKeyBindings } from '~/ui/useKeyBindings'
 
 import styles from './Header.module.css'
 
-const PaletteDialog = lazy(() => import('~/app/PaletteDialog'))
-const KeyMapDialog = lazy(() => import('~/app/KeyMapDialog'))
+const PaletteDialog = lazyDialog('Search or jump', async () => (await import('~/app/PaletteDialog')).PaletteDialog)
+const KeyMapDialog = lazyDialog('Keys', async () => (await import('~/app/KeyMapDialog')).KeyMapDialog)
 
 /** The field "Search or jump" of the header, and the keys that work on every page. The dialogs are loaded when opened. */
 export function CommandPalette(): ReactElement {
@@ -36,10 +37,8 @@ export function CommandPalette(): ReactElement {
           Search or jump <kbd>Ctrl+K</kbd>
         </span>
       </Button>
-      <Suspense fallback={null}>
-        {open === 'palette' && <PaletteDialog onClose={close} />}
-        {open === 'keys' && <KeyMapDialog onClose={close} />}
-      </Suspense>
+      {open === 'palette' && <PaletteDialog onClose={close} />}
+      {open === 'keys' && <KeyMapDialog onClose={close} />}
     </>
   )
 }

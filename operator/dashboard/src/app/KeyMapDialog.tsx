@@ -9,7 +9,7 @@ import styles from './palette.module.css'
 const GROUPS = ['Go', 'Page', 'List', 'xApp'] as const
 
 /** The keys that work on the open page. */
-export default function KeyMapDialog({ onClose }: { onClose: () => void }): ReactElement {
+export function KeyMapDialog({ onClose }: { onClose: () => void }): ReactElement {
   const bindings = useStore(keyBindings)
   return (
     <Dialog title="Keys" isOpen onClose={onClose} width="medium">

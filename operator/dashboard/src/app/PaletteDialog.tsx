@@ -31,7 +31,7 @@ const PAGES = [
 const FOUND_MAX = 10
 
 /** Pages, actions of the open page, and xApps, found by typing. */
-export default function PaletteDialog({ onClose }: { onClose: () => void }): ReactElement {
+export function PaletteDialog({ onClose }: { onClose: () => void }): ReactElement {
   const navigate = useNavigate()
   const id = useId()
   const [text, setText] = useState('')

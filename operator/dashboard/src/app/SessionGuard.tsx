@@ -1,6 +1,6 @@
 import { useLocation, useNavigate } from '@tanstack/react-router'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useRef, useState, type ReactElement } from 'react'
+import { useEffect, useRef, useState, type ReactElement } from 'react'
 
 import { reconnected } from '~/api/connection'
 import { sessionQuery } from '~/api/queries/session'
@@ -11,13 +11,16 @@ import { useStore } from '~/lib/useStore'
 import { clockText, parseTime } from '~/lib/time'
 import { Button } from '~/ui/Button'
 import { Dialog } from '~/ui/Dialog'
+import { lazyPart } from '~/ui/lazyPart'
 import { Bar } from '~/ui/Notice'
 import { Skeleton } from '~/ui/Skeleton'
 import { useNow } from '~/ui/useNow'
 
 import styles from './ConnectionBar.module.css'
 
-const SignInForm = lazy(async () => ({ default: (await import('~/app/SignInForm')).SignInForm }))
+const SignInForm = lazyPart('the sign-in form', async () => (await import('~/app/SignInForm')).SignInForm, {
+  placeholder: <Skeleton lines={4} />,
+})
 const WARN_MILLISECONDS = 5 * 60 * 1000
 const MIN_WAIT_MILLISECONDS = 5_000
 /** A longer one makes a timer fire at once. */
@@ -74,9 +77,7 @@ export function SessionGuard(): ReactElement {
             ? 'Sign in to go on. Nothing on this page is lost. What you were about to send is not sent: do it again.'
             : 'A new token keeps you signed in. Nothing on this page is lost.'}
         </p>
-        <Suspense fallback={<Skeleton lines={4} />}>
-          <SignInForm onSignedIn={() => setRenewing(false)} />
-        </Suspense>
+        <SignInForm onSignedIn={() => setRenewing(false)} />
       </Dialog>
     </>
   )

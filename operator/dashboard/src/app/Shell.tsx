@@ -1,6 +1,6 @@
 import { Outlet, useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useLayoutEffect, type ReactElement } from 'react'
+import { useEffect, useLayoutEffect, type ReactElement } from 'react'
 
 import { onReconnect, watchGateway } from '~/api/connection'
 import { sessionQuery } from '~/api/queries/session'
@@ -9,12 +9,13 @@ import { ConnectionBar } from '~/app/ConnectionBar'
 import { firstAddress } from '~/app/firstAddress'
 import { Header } from '~/app/Header'
 import { useGlobalKeys } from '~/app/globalKeys'
-import { preloadPages } from '~/app/lazyPage'
 import { NotFoundPage } from '~/app/NotFoundPage'
 import { SessionGuard, useSignInRedirect } from '~/app/SessionGuard'
+import { preloadAll } from '~/lib/preloads'
 import { isPathSegment } from '~/lib/query'
 import { usePreference } from '~/ui/usePreference'
 import { isSaidOnce } from '~/lib/problem'
+import { lazyPart } from '~/ui/lazyPart'
 import { Page } from '~/ui/Page'
 import { ProblemPanel } from '~/ui/ProblemPanel'
 import { Skeleton } from '~/ui/Skeleton'
@@ -22,9 +23,10 @@ import { ToastRegion } from '~/ui/ToastRegion'
 
 import styles from './Shell.module.css'
 
-const DroppedParameters = lazy(async () => ({
-  default: (await import('~/app/DroppedParameters')).DroppedParameters,
-}))
+const DroppedParameters = lazyPart(
+  'the note about parameters',
+  async () => (await import('~/app/DroppedParameters')).DroppedParameters,
+)
 
 /** What surrounds every page. */
 export function Shell(): ReactElement {
@@ -53,11 +55,7 @@ export function Shell(): ReactElement {
       <ConnectionBar />
       <SessionGuard />
       <main id="main" className={styles.main} tabIndex={-1}>
-        {firstAddress.query !== '' && (
-          <Suspense>
-            <DroppedParameters />
-          </Suspense>
-        )}
+        {firstAddress.query !== '' && <DroppedParameters />}
         <Content />
       </main>
       <ToastRegion />
@@ -90,11 +88,11 @@ function Content(): ReactElement {
 
 const PRELOAD_MILLISECONDS = 2000
 
-/** Loads the other pages once the first one is there. */
+/** Loads the other pages and the dialogs once the first page is there, and what failed once the gateway is back. */
 function usePreloadedPages(): void {
   useEffect(() => {
-    const timer = setTimeout(() => void preloadPages(), PRELOAD_MILLISECONDS)
-    const stopListening = onReconnect(() => void preloadPages())
+    const timer = setTimeout(() => void preloadAll(), PRELOAD_MILLISECONDS)
+    const stopListening = onReconnect(() => void preloadAll())
     return () => {
       clearTimeout(timer)
       stopListening()

@@ -1,25 +1,21 @@
 /** The editors, loaded when a page first shows one. Import them from here only: they are large. */
-import { lazy, Suspense, type ComponentType, type ReactNode } from 'react'
+import type { ReactNode } from 'react'
+
+import { lazyPart } from '~/ui/lazyPart'
 
 import styles from './lazy.module.css'
 
-function whenLoaded<Props extends object>(load: () => Promise<(props: Props) => ReactNode>) {
-  const Loaded = lazy(async () => ({ default: (await load()) as ComponentType<object> }))
-  return function WhenLoaded(props: Props) {
-    return (
-      <Suspense fallback={<div className={styles.placeholder} aria-busy="true" />}>
-        <Loaded {...props} />
-      </Suspense>
-    )
-  }
+function whenShown<Props extends object>(what: string, load: () => Promise<(props: Props) => ReactNode>) {
+  const placeholder = <div className={styles.placeholder} aria-busy="true" />
+  return lazyPart(what, load, { placeholder, isLarge: true })
 }
 
-export const TextEditor = whenLoaded(async () => (await import('./TextEditor')).TextEditor)
-export const TextView = whenLoaded(async () => (await import('./TextView')).TextView)
-export const CompareView = whenLoaded(async () => (await import('./CompareView')).CompareView)
-export const DiffView = whenLoaded(async () => (await import('./DiffView')).DiffView)
-export const LogView = whenLoaded(async () => (await import('./LogView')).LogView)
-export const ValuesForm = whenLoaded(async () => (await import('./form/ValuesForm')).ValuesForm)
+export const TextEditor = whenShown('the editor', async () => (await import('./TextEditor')).TextEditor)
+export const TextView = whenShown('the text view', async () => (await import('./TextView')).TextView)
+export const CompareView = whenShown('the comparison', async () => (await import('./CompareView')).CompareView)
+export const DiffView = whenShown('the diff', async () => (await import('./DiffView')).DiffView)
+export const LogView = whenShown('the log view', async () => (await import('./LogView')).LogView)
+export const ValuesForm = whenShown('the form', async () => (await import('./form/ValuesForm')).ValuesForm)
 
 export type { ValuesFormProps } from './form/ValuesForm'
 export type { LogViewHandle } from './LogView'

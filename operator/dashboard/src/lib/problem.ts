@@ -89,6 +89,15 @@ export class NotConnected extends Error {
   }
 }
 
+/** Files of the dashboard could not be loaded: the gateway is away, or it is of another version by now. */
+export class NotLoaded extends Error {
+  /** `what` they are for, for example "this page". */
+  constructor(what: string, options?: ErrorOptions) {
+    super(`The gateway did not send the files of ${what}.`, options)
+    this.name = 'NotLoaded'
+  }
+}
+
 /** Returns the problem that a response with an error status tells, whatever its body is. */
 export function parseProblem(
   body: string,
@@ -154,6 +163,7 @@ export function describeError(error: unknown): { title: string; detail: string }
     return { title: error.title, detail: [detail, error.needs].filter((part) => part !== '').join(' ') }
   }
   if (error instanceof NotConnected) return { title: 'Not connected', detail: error.message }
+  if (error instanceof NotLoaded) return { title: 'Not loaded', detail: error.message }
   return { title: 'The page failed', detail: error instanceof Error ? error.message : String(error) }
 }
 

@@ -1,7 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
-import { lazy, memo, Suspense, useCallback, useEffect, useRef, useState, type ReactElement, type Ref } from 'react'
+import { memo, useCallback, useEffect, useRef, useState, type ReactElement, type Ref } from 'react'
 
 import { xappsQuery, type XApp } from '~/api/queries/xapps'
 import { curlCommand } from '~/lib/commands'
@@ -12,6 +12,7 @@ import { Button } from '~/ui/Button'
 import { classes } from '~/ui/classes'
 import { CopyAs } from '~/ui/CopyAs'
 import { DataTable, toggled } from '~/ui/DataTable'
+import { lazyDialog, lazyPart } from '~/ui/lazyPart'
 import { ButtonLink } from '~/ui/Link'
 import { Bar } from '~/ui/Notice'
 import { Page } from '~/ui/Page'
@@ -26,8 +27,8 @@ import { useUninstallRight } from './useUninstallRight'
 import { XAppFilters } from './XAppFilters'
 import styles from './XAppsPage.module.css'
 
-const NoXApps = lazy(async () => ({ default: (await import('./NoXApps')).NoXApps }))
-const UninstallDialog = lazy(async () => ({ default: (await import('./UninstallDialog')).UninstallDialog }))
+const NoXApps = lazyPart('the empty list', async () => (await import('./NoXApps')).NoXApps)
+const UninstallDialog = lazyDialog('Uninstall', async () => (await import('./UninstallDialog')).UninstallDialog)
 
 const route = getRouteApi('/xapps')
 const NO_ROWS: readonly XApp[] = []
@@ -112,9 +113,7 @@ export function XAppsPage(): ReactElement {
       <QueryContent query={query} skeletonLines={10}>
         {(found) =>
           found.total_count === 0 ? (
-            <Suspense>
-              <NoXApps isFiltered={isFiltered(search)} onClear={() => changeFilter(NO_FILTERS)} />
-            </Suspense>
+            <NoXApps isFiltered={isFiltered(search)} onClear={() => changeFilter(NO_FILTERS)} />
           ) : (
             <>
               <div ref={table}>
@@ -169,13 +168,11 @@ export function XAppsPage(): ReactElement {
         }
       </QueryContent>
       {isUninstalling && (
-        <Suspense>
-          <UninstallDialog
-            xapps={[...selected.values()]}
-            onClose={() => setUninstalling(false)}
-            onDone={(failed) => setSelected(new Map(failed.map((xapp) => [xapp.uid, xapp])))}
-          />
-        </Suspense>
+        <UninstallDialog
+          xapps={[...selected.values()]}
+          onClose={() => setUninstalling(false)}
+          onDone={(failed) => setSelected(new Map(failed.map((xapp) => [xapp.uid, xapp])))}
+        />
       )}
     </Page>
   )
