@@ -7,6 +7,7 @@ import { I18nProvider } from 'react-aria-components'
 import { createQueryClient } from '~/api/queryClient'
 import { followOtherTabs as followSessions } from '~/api/session'
 import { createAppRouter } from '~/app/router'
+import { askBeforeUnload } from '~/app/unsentDrafts'
 import { followOtherTabs as followPreferences } from '~/lib/preferences'
 import { NotLoaded } from '~/lib/problem'
 
@@ -15,6 +16,7 @@ import '~/styles/base.css'
 
 followPreferences()
 followSessions()
+askBeforeUnload()
 const root = document.getElementById('root')
 if (root === null) throw new Error('index.html has no element with the id root')
 createRoot(root, {

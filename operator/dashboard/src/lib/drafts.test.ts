@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 
-import { drafts, giveDraftsBack, setDraft, setDraftsAside } from './drafts'
+import { discardDraft, drafts, giveDraftsBack, isAnythingUnsent, setDraft, setDraftsAside } from './drafts'
 
 afterEach(() => {
   giveDraftsBack('nobody')
@@ -40,5 +40,30 @@ describe('what was typed before a sign-out', () => {
     setDraftsAside(null)
     giveDraftsBack('jane')
     expect(drafts.get().size).toBe(0)
+  })
+})
+
+describe('what a reload would lose', () => {
+  it('is any draft that differs from what is saved', () => {
+    expect(isAnythingUnsent()).toBe(false)
+    setDraft('values', { text: 'a: 2', base: 'a: 1' })
+    expect(isAnythingUnsent()).toBe(true)
+    setDraft('values', { text: 'a: 1', base: 'a: 1' }, false)
+    expect(isAnythingUnsent()).toBe(false)
+    setDraft('deploy', 'typed')
+    expect(isAnythingUnsent()).toBe(true)
+    discardDraft('deploy')
+    expect(isAnythingUnsent()).toBe(false)
+  })
+
+  it('is the same after a sign-out and a sign-in', () => {
+    setDraft('values', 'as saved', false)
+    setDraftsAside('jane')
+    giveDraftsBack('jane')
+    expect(isAnythingUnsent()).toBe(false)
+    setDraft('values', 'typed')
+    setDraftsAside('jane')
+    giveDraftsBack('jane')
+    expect(isAnythingUnsent()).toBe(true)
   })
 })

@@ -4,6 +4,19 @@ import { createStore } from '~/lib/store'
 
 export const drafts = createStore<ReadonlyMap<string, unknown>>(new Map())
 
+/** Keys of drafts that can be lost: they say the same as what is saved, or they were discarded. */
+const dispensable = new Set<string>()
+
+/** Returns whether this draft holds something that is lost unless it is sent. */
+export function isUnsent(key: string): boolean {
+  return drafts.get().has(key) && !dispensable.has(key)
+}
+
+/** Returns whether any draft does, of this page or of another one: closing or reloading the tab loses it. */
+export function isAnythingUnsent(): boolean {
+  return [...drafts.get().keys()].some(isUnsent)
+}
+
 /** What somebody typed before they were signed out, for when they come back. Nobody else gets it. */
 let setAside: { user: string; drafts: ReadonlyMap<string, unknown> } | null = null
 
@@ -21,6 +34,11 @@ export function giveDraftsBack(user: string): void {
   if (kept?.user === user) drafts.set((current) => new Map([...kept.drafts, ...current]))
 }
 
+/** Returns whether a text that is edited differs from the one that the edit began with. */
+export function isTextChanged(draft: { text: string; base: string } | null): boolean {
+  return draft !== null && draft.text !== draft.base
+}
+
 /** The key of the values of an xApp that are being edited. */
 export function valuesDraftKey(namespace: string, name: string): string {
   return `values:${namespace}/${name}`
@@ -33,7 +51,10 @@ export function typedValues(namespace: string, name: string): string | null {
   return typeof draft.text === 'string' ? draft.text : null
 }
 
-export function setDraft(key: string, value: unknown): void {
+/** Stores what was typed. `isChanged`: it differs from what is saved, so it must not be lost. */
+export function setDraft(key: string, value: unknown, isChanged = true): void {
+  if (isChanged) dispensable.delete(key)
+  else dispensable.add(key)
   drafts.set((current) => new Map(current).set(key, value))
 }
 

@@ -13,7 +13,8 @@ interface LeaveGuardProps {
 export function LeaveGuard({ when, what = 'What you typed is not sent yet.' }: LeaveGuardProps): ReactElement | null {
   const blocker = useBlocker({
     shouldBlockFn: ({ current, next }) => when && current.pathname !== next.pathname && next.pathname !== '/signin',
-    enableBeforeUnload: () => when,
+    // Closing and reloading the tab: app/unsentDrafts.ts.
+    enableBeforeUnload: false,
     withResolver: true,
   })
   if (blocker.status !== 'blocked') return null

@@ -21,12 +21,15 @@ export interface Discarding {
   forget: () => void
 }
 
+/** What somebody discarded may be lost. */
+const never = (): boolean => false
+
 /**
  * Keeps what is discarded until the page is left. It is stored as a draft: after a sign-out nobody else can have it.
  */
 export function useDiscard<S>({ draftKey, isChanged, state, discard, restore }: Discardable<S>): Discarding {
   const key = `discarded:${draftKey}`
-  const discarded = useDraft<{ state: S } | null>(key, null)
+  const discarded = useDraft<{ state: S } | null>(key, null, never)
   useEffect(() => () => discardDraft(key), [key])
   const kept = discarded.value
   return {

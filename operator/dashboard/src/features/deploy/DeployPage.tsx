@@ -71,7 +71,7 @@ export function DeployPage() {
     setPreference('team', sent.team.trim())
     setPreference('namespace', sent.namespace.trim())
     setDone(true)
-    draft.discard()
+    form.forget()
     toast(`Accepted: ${record.name}`)
     void navigate({
       to: '/xapps/$namespace/$name',
@@ -120,7 +120,7 @@ export function DeployPage() {
   }
   return (
     <Page title="Deploy an xApp">
-      <LeaveGuard when={draft.isDirty && !isDone} />
+      <LeaveGuard when={draft.isUnsent && !isDone} />
       <FormErrors
         error={error}
         fields={SUMMARY_LABELS}

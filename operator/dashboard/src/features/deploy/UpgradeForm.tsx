@@ -153,7 +153,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
   }
   return (
     <div className={styles.form}>
-      <LeaveGuard when={draft.isDirty && !isDone} />
+      <LeaveGuard when={draft.isUnsent && !isDone} />
       <FormErrors
         error={error?.error ?? null}
         fields={SUMMARY_LABELS}

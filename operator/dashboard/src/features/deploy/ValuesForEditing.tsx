@@ -8,7 +8,7 @@ import { previewValues, putValues, type XAppConfiguration } from '~/api/queries/
 import { xappQuery } from '~/api/queries/xapps'
 import { useRenderLimit } from '~/api/useFetchLimit'
 import { usePermissions } from '~/api/usePermissions'
-import { valuesDraftKey } from '~/lib/drafts'
+import { isTextChanged, valuesDraftKey } from '~/lib/drafts'
 import { goneXApps, rightUntilGone } from '~/lib/goneXApps'
 import { Problem } from '~/lib/problem'
 import { allOf, ALLOWED, refused } from '~/lib/rights'
@@ -71,7 +71,7 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
     [theirs, generation, record?.release.revision],
   )
   const draftKey = valuesDraftKey(namespace, name)
-  const draft = useDraft<ValuesDraft>(draftKey, initial)
+  const draft = useDraft(draftKey, initial, isTextChanged)
   const { text, base, revision } = draft.value
   const isChanged = text !== base
   // Another change of the spec, such as an owner, is no conflict: the values are what was edited.

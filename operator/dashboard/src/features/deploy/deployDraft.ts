@@ -47,6 +47,15 @@ export const NO_DRAFT: DeployDraft = {
   valuesText: '',
 }
 
+/** Returns whether anything was chosen or typed: fields that were emptied again do not count. */
+export function isFilledIn({ typed, upload, provenance, repository, credentials, valuesText }: DeployDraft): boolean {
+  return (
+    Object.values(typed).some((value) => value !== '' && value !== false) ||
+    [upload, provenance].some((file) => file !== null) ||
+    [repository, credentials.username, credentials.password, credentials.token, valuesText].some((text) => text !== '')
+  )
+}
+
 /** What the page of an uninstalled xApp leaves for "Deploy again with these values". */
 interface DeployAgain {
   form: Readonly<Record<string, unknown>>

@@ -19,13 +19,13 @@ import {
   type FieldProblems,
   type Method,
 } from '~/lib/deploy/form'
-import { drafts } from '~/lib/drafts'
+import { discardDraft, drafts } from '~/lib/drafts'
 import type { DeploySearch } from '~/lib/routeSearch'
 import { usePreference } from '~/ui/usePreference'
 import { useDiscard, type Discarding } from '~/ui/useDiscard'
 import { useDraft, type Draft } from '~/ui/useDraft'
 
-import { draftOfDeleted, NO_DRAFT, type DeployDraft } from './deployDraft'
+import { draftOfDeleted, isFilledIn, NO_DRAFT, type DeployDraft } from './deployDraft'
 import { NEW_REPOSITORY } from './newRepository'
 import { chosenVersion, idOf, useChosenChart } from './RepositoryChart'
 
@@ -33,6 +33,8 @@ const route = getRouteApi('/deploy')
 
 export interface DeployForm {
   draft: Draft<DeployDraft>
+  /** Clears the form for good: it was sent. */
+  forget: () => void
   /** Clears the form. */
   clearing: Discarding
   method: Method
@@ -66,7 +68,7 @@ export function useDeployForm(): DeployForm {
     [deleted, search.repository],
   )
   const draftKey = search.draft === '' ? 'deploy' : `deploy-again:${search.draft}`
-  const draft = useDraft<DeployDraft>(draftKey, initial)
+  const draft = useDraft(draftKey, initial, isFilledIn)
   const clearing = useDiscard({
     draftKey,
     isChanged: draft.isDirty,
@@ -109,6 +111,10 @@ export function useDeployForm(): DeployForm {
   }
   return {
     draft,
+    forget: () => {
+      draft.discard()
+      if (search.draft !== '') discardDraft(`deploy:${search.draft}`)
+    },
     clearing,
     method,
     fields,

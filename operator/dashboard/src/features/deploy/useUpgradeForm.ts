@@ -38,6 +38,15 @@ export interface UpgradeDraft {
   generation: number
 }
 
+function isUpgradeChanged({ typed, upload, provenance, valuesText, baseValues, baseFields }: UpgradeDraft): boolean {
+  return (
+    upload !== null ||
+    provenance !== null ||
+    (valuesText !== null && valuesText !== baseValues) ||
+    Object.entries(typed).some(([name, value]) => value !== baseFields[name as FieldName])
+  )
+}
+
 export interface UpgradeForm {
   draft: Draft<UpgradeDraft>
   method: Method
@@ -106,7 +115,7 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search,
     [theirs, stored, specification.generation],
   )
   const draftKey = `upgrade:${namespace}/${name}`
-  const draft = useDraft<UpgradeDraft>(draftKey, initial)
+  const draft = useDraft(draftKey, initial, isUpgradeChanged)
   const { typed, upload } = draft.value
   const [checked, setChecked] = useState<ReadonlySet<FieldName>>(new Set())
   useAddressFirst(search, draft)

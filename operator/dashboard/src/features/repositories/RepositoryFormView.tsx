@@ -57,7 +57,7 @@ export function RepositoryFormView(props: RepositoryFormViewProps): ReactElement
         save()
       }}
     >
-      <LeaveGuard when={form.isDirty} />
+      <LeaveGuard when={form.isUnsent} />
       <FormErrors error={form.error} fields={REPOSITORY_LABELS} onFocusField={focusChoice} />
       <RepositoryFields
         fields={fields}

@@ -58,6 +58,7 @@ export function useRepositoryForm({ draftKey, initial, check, save, onSaved }: R
     problems,
     error,
     isDirty: draft.isDirty,
+    isUnsent: draft.isUnsent,
     /** What the repository answered to these settings; undefined if they were not tested. */
     answer: test.data,
     isTesting: test.isPending,

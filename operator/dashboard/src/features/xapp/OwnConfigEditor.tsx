@@ -6,6 +6,7 @@ import { CompareView, TextEditor } from '~/editor/lazy'
 import { useValuesCheck } from '~/editor/useValuesCheck'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { curlCommand } from '~/lib/commands'
+import { isTextChanged } from '~/lib/drafts'
 import { formatJson, jsonProblem } from '~/lib/formatJson'
 import { allOf, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
@@ -39,9 +40,9 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
   const { id, record, change } = useOpenXApp()
   const client = useQueryClient()
   const draftKey = `own-api:${record.uid}`
-  const draft = useDraft<Draft | null>(draftKey, null)
+  const draft = useDraft<Draft | null>(draftKey, null, isTextChanged)
   const text = draft.value?.text ?? current
-  const isDirty = draft.value !== null && draft.value.text !== draft.value.base
+  const isDirty = isTextChanged(draft.value)
   const { discard, undo, forget } = useDiscard({
     draftKey,
     isChanged: isDirty,

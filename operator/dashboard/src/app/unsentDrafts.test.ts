@@ -1,0 +1,25 @@
+// @vitest-environment jsdom
+import { expect, it } from 'vitest'
+
+import { askBeforeUnload } from '~/app/unsentDrafts'
+import { discardDraft, drafts, setDraft } from '~/lib/drafts'
+
+function asks(): boolean {
+  return !window.dispatchEvent(new Event('beforeunload', { cancelable: true }))
+}
+
+it('lets the browser ask as long as something typed would be lost, on whatever page', () => {
+  askBeforeUnload()
+  expect(asks()).toBe(false)
+  setDraft('deploy', 'typed')
+  setDraft('values', 'as saved', false)
+  expect(asks()).toBe(true)
+  discardDraft('deploy')
+  expect(asks()).toBe(false)
+  setDraft('discarded:deploy', 'typed', false)
+  expect(asks()).toBe(false)
+  setDraft('values', 'typed')
+  expect(asks()).toBe(true)
+  drafts.set(new Map())
+  expect(asks()).toBe(false)
+})
