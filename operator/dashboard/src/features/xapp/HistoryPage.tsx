@@ -46,7 +46,13 @@ export function HistoryPage(): ReactElement {
   return (
     <div className={styles.page}>
       {unknownNote}
-      <Panel title="History" query={history} ended={ended} skeletonLines={5}>
+      <Panel
+        title="History"
+        query={history}
+        ended={ended}
+        skeletonLines={5}
+        className={shown.revision === null ? styles.tableOnly : undefined}
+      >
         {({ content, total_count, last_page }) =>
           content.length === 0 ? (
             <EmptyState title="No revision yet">The first one comes with the first deployment.</EmptyState>
