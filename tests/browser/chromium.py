@@ -17,8 +17,12 @@ SANDBOX_OFF: Final = "--no-sandbox"
 EXPECT_MILLISECONDS: Final = 20_000
 
 
+WITHOUT_COMPILED_CODE: Final = "--js-flags=--jitless"
+"""For counts of what a page keeps: V8 compiles more and more of a page that is used, and counts that code as heap."""
+
+
 @contextmanager
-def start_chromium() -> Iterator[Browser]:
+def start_chromium(*options: str) -> Iterator[Browser]:
     """Starts Chromium, and ends it. Skips the test where it is not installed.
 
     An event loop counts as running in this thread until the end, so no test may run a loop of its own meanwhile: a
@@ -28,7 +32,8 @@ def start_chromium() -> Iterator[Browser]:
     if program is None:
         pytest.skip(f"{CHROMIUM} is not on PATH: install it (on Debian: apt-get install {CHROMIUM} fonts-dejavu-core)")
     expect.set_options(timeout=EXPECT_MILLISECONDS)
+    args = [*options, SANDBOX_OFF] if os.geteuid() == 0 else list(options)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=[SANDBOX_OFF] if os.geteuid() == 0 else [])
+        browser = playwright.chromium.launch(executable_path=program, args=args)
         yield browser
         browser.close()
