@@ -83,6 +83,7 @@ class FakeCluster:
         self._died = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
         self.transport: FakeTransport | None = None
+        self.runtime: OperatorRuntime | None = None
         self._credentials = fake_credentials()
 
     # The operator
@@ -125,6 +126,7 @@ class FakeCluster:
         self.transport = FakeTransport(self.server, self._credentials, around_write=around_write)
         async with KubeClient(self.transport) as kube:
             runtime = OperatorRuntime(kube, self.settings, Metrics(), clock=self.clock, start_helm=self.helm)
+            self.runtime = runtime
             async with runtime:
                 await _KopfStandIn(kube, runtime).run()
 

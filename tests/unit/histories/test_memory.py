@@ -1,0 +1,101 @@
+"""What the operator keeps in memory of an XApp that is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from cachetools import LRUCache
+
+from tests.support.fakes.api_server import FakeApiServer, Target
+from tests.support.fakes.helm import Fault
+from tests.support.fakes.histories import LAG_SECONDS, STORED_CHART, History, run_history
+from tests.support.fakes.operator import NAMESPACE
+from xapp_operator.config import Settings
+
+KEY = (NAMESPACE, "hello")
+
+
+def find(wanted: frozenset[object], root: object) -> Iterator[str]:
+    """Yield the paths below `root`, through objects of the operator, that lead to one of `wanted`."""
+    seen: set[int] = set()
+    stack: list[tuple[str, object]] = [("runtime", root)]
+    while stack:
+        path, found = stack.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        if isinstance(found, str | tuple) and found in wanted:
+            seen.discard(id(found))
+            yield path
+        else:
+            stack.extend((f"{path}{step}", each) for step, each in _parts(found))
+
+
+def _parts(found: object) -> Iterator[tuple[str, object]]:
+    if isinstance(found, LRUCache):
+        return  # bounded, and its other entries push them out
+    if isinstance(found, Mapping):
+        for key, value in found.items():
+            yield f"[{key!r}] (key)", key
+            yield f"[{key!r}]", value
+    elif isinstance(found, list | tuple | set | frozenset):
+        yield from (("[]", each) for each in found)
+    elif type(found).__module__.startswith("xapp_operator."):
+        yield from ((f".{name}", value) for name, value in _attributes(found))
+
+
+def _attributes(found: object) -> Iterator[tuple[str, Any]]:
+    yield from getattr(found, "__dict__", {}).items()
+    for kind in type(found).__mro__:
+        for name in getattr(kind, "__slots__", ()):
+            if hasattr(found, name):
+                yield name, getattr(found, name)
+
+
+def collect_garbage(server: FakeApiServer) -> None:
+    """Delete the archive as Kubernetes does when its owner is gone."""
+    name = STORED_CHART["metadata"]["name"]
+    server.delete(Target("xapp-operator.io", "v1alpha1", "chartarchives", NAMESPACE, name), {})
+
+
+def fail_upgrades(history: History) -> None:
+    history.cluster.helm.refusals['{"tag": "two"}'] = Fault("Internal error occurred: etcdserver: request timed out")
+    history.edit(values={"tag": "two"}, test={"enabled": True})
+
+
+def lack_values(history: History) -> None:
+    history.edit(valuesFrom=[{"kind": "Secret", "name": "missing"}])
+
+
+def change_objects_by_hand(history: History) -> None:
+    history.edit(driftDetection={"mode": "enabled"})
+    changed = {"metadata": {"labels": {"xapp-operator.io/xapp-name": None}}, "data": {"tag": "by hand"}}
+    history.cluster.server.patch(Target("", "v1", "configmaps", NAMESPACE, "hello"), changed)
+
+
+@pytest.mark.parametrize("trouble", [fail_upgrades, lack_values, change_objects_by_hand])
+def test_nothing_is_kept_of_an_xapp_that_is_gone(settings: Settings, trouble: Callable[[History], None]) -> None:
+    during: list[str] = []
+    after: list[str] = []
+
+    async def happen(history: History) -> None:
+        history.create(tag="one")
+        cluster = history.cluster
+        await cluster.wait(10.0)
+        assert (body := cluster.xapp()) is not None
+        wanted = frozenset({KEY, body["metadata"]["uid"]})
+        trouble(history)
+        await cluster.wait(10.0)
+        during.extend(find(wanted, cluster.runtime))
+        history.delete()
+        collect_garbage(cluster.server)
+        assert await cluster.wait_for(lambda: cluster.xapp() is None, seconds=120.0)
+        await cluster.wait(LAG_SECONDS)
+        after.extend(find(wanted, cluster.runtime))
+
+    run_history(settings, happen)
+
+    assert len(during) > 3
+    assert after == [], "\n".join(after)
