@@ -84,7 +84,8 @@ def test_nothing_is_kept_of_an_xapp_that_is_gone(settings: Settings, trouble: Ca
         history.create(tag="one")
         cluster = history.cluster
         await cluster.wait(10.0)
-        assert (body := cluster.xapp()) is not None
+        body = cluster.xapp()
+        assert body is not None
         wanted = frozenset({KEY, body["metadata"]["uid"]})
         trouble(history)
         await cluster.wait(10.0)
