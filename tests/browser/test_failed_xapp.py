@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
@@ -28,6 +28,17 @@ EXIT_CODE_IS_IN_VIEW = """(element) => {
   range.setEnd(text, start + 'exit code 1'.length)
   return range.getBoundingClientRect().bottom <= element.getBoundingClientRect().bottom + 1
 }"""
+
+
+LAYOUT_SHIFT_MAX = 0.02
+"""Layout shifts are called good below 0.1."""
+NOTE_SHIFTS = """
+globalThis.shifts = []
+new PerformanceObserver((list) => {
+  for (const { value, hadRecentInput, startTime, sources } of list.getEntries())
+    if (!hadRecentInput) shifts.push({ value, startTime, moved: sources.map(({ node }) => node?.className ?? '') })
+}).observe({ type: 'layout-shift', buffered: true })
+"""
 
 
 def test_a_crash_loop_shows_its_cause_and_the_log_of_the_failed_run(
@@ -117,3 +128,32 @@ def test_a_container_that_needs_more_memory_says_so_and_retry_waits_for_it_again
     xapps.kubectl("label", "pods", "--selector", f"app={NAME}", "xapp-operator.io/test-fail-")
     expect(cause).to_have_count(0)
     xapps.wait_ready(NAME)
+
+
+def test_the_page_of_a_failed_xapp_does_not_jump_while_it_loads(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart(), values={"fail": "CrashLoopBackOff"}, timeout="3s"))
+    xapps.wait_until(lambda: reason_of(xapps) == "HealthCheckFailed", what="the end of its timeout", xapp=NAME)
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"))
+    page.add_init_script(NOTE_SHIFTS)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/health", hold)
+    dashboard.open(f"/xapps/{xapps.namespace}/{NAME}")
+    cause = page.get_by_role("region", name="Why it is not Ready")
+    expect(cause.get_by_text("not healthy within spec.timeout")).to_be_visible()
+    for route in held:
+        route.continue_()
+    page.unroute("**/health", hold)
+    expect(cause.get_by_role("region", name="the last words")).to_be_visible()
+    expect(page.get_by_role("region", name="Facts")).to_be_visible()
+    expect(page.get_by_role("region", name="Health").get_by_text("Degraded").first).to_be_visible()
+    # The last shift is noted with the next frame.
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    shifts = page.evaluate("shifts")
+    assert sum(shift["value"] for shift in shifts) < LAYOUT_SHIFT_MAX, shifts

@@ -1,10 +1,9 @@
-import { useQuery } from '@tanstack/react-query'
 import type { ReactElement, ReactNode } from 'react'
 
-import { lastLinesQuery } from '~/api/queries/xappDetails'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { Remedies } from '~/features/xapp/Remedies'
 import { useHealth } from '~/features/xapp/useHealth'
+import { useLastLines } from '~/features/xapp/useLastLines'
 import { describeError } from '~/lib/problem'
 import { adviceFor } from '~/lib/xapp/advice'
 import {
@@ -21,12 +20,28 @@ import { Code } from '~/ui/Code'
 import { CopyButton } from '~/ui/CopyButton'
 import { ButtonLink } from '~/ui/Link'
 import { Card } from '~/ui/Panel'
+import { Skeleton } from '~/ui/Skeleton'
 import { Text } from '~/ui/Text'
 import { Time } from '~/ui/Time'
 
 import styles from './CausePanel.module.css'
 
 const LAST_LINES_SHOWN = 10
+
+/** The same while its details are on their way: what the xApp itself says. */
+export function CauseSkeleton(): ReactElement {
+  const { record } = useOpenXApp()
+  const cause = findCause(record, undefined)
+  if (cause === null) return <Skeleton lines={8} />
+  return (
+    <Card title={causeTitle(record.phase)} tone="bad">
+      <p className={styles.message}>
+        <Text multiline>{cause.message}</Text>
+      </p>
+      <Skeleton lines={10} />
+    </Card>
+  )
+}
 
 /** Why the xApp is not Ready, with the last words of the container at fault, and what to do. */
 export function CausePanel(): ReactElement | null {
@@ -49,10 +64,9 @@ function CauseCard({ cause }: { cause: Cause }): ReactElement {
   const { record, id } = useOpenXApp()
   const { culprit, lastEvent, message } = cause
   const advice = adviceFor(record, cause)
-  const title = record.phase === 'Uninstalling' ? 'Why it is not gone' : 'Why it is not Ready'
   return (
     <Card
-      title={title}
+      title={causeTitle(record.phase)}
       tone="bad"
       actions={
         <CopyButton text={() => causeReport(record, cause, new Date())} label="Copy report">
@@ -90,6 +104,10 @@ function CauseCard({ cause }: { cause: Cause }): ReactElement {
   )
 }
 
+function causeTitle(phase: string): string {
+  return phase === 'Uninstalling' ? 'Why it is not gone' : 'Why it is not Ready'
+}
+
 function Row({ label, children, actions }: { label: string; children: ReactNode; actions?: ReactNode }): ReactElement {
   return (
     <div className={styles.row}>
@@ -102,14 +120,10 @@ function Row({ label, children, actions }: { label: string; children: ReactNode;
 
 /** The end of the log of the container at fault: as the health tells it, or else read. */
 function LastWords({ culprit }: { culprit: Culprit }): ReactElement {
-  const { id, see, goneAt } = useOpenXApp()
+  const { id, see } = useOpenXApp()
   const right = see('logs')
   const { pod, container, isPreviousRun: previous, restarts, lastWords } = culprit
-  const lines = useQuery({
-    ...lastLinesQuery(id, { pod, container, previous, restarts }),
-    enabled: right.allowed && goneAt === null && lastWords === null,
-    retry: false,
-  })
+  const lines = useLastLines(culprit)
   const text = plainLines(lastWords ?? lines.data ?? '', LAST_LINES_SHOWN)
   return (
     <Row

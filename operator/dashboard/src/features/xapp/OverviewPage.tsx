@@ -1,6 +1,6 @@
 import { useState, type ReactElement } from 'react'
 
-import { CausePanel } from '~/features/xapp/CausePanel'
+import { CausePanel, CauseSkeleton } from '~/features/xapp/CausePanel'
 import { ConditionsPanel } from '~/features/xapp/ConditionsPanel'
 import { FactsPanel } from '~/features/xapp/FactsPanel'
 import { HealthPanel } from '~/features/xapp/HealthPanel'
@@ -8,6 +8,7 @@ import { useOpenXApp } from '~/features/xapp/openXApp'
 import { ProgressLine } from '~/features/xapp/ProgressLine'
 import { ReachPanel } from '~/features/xapp/ReachPanel'
 import { TestsPanel } from '~/features/xapp/TestsPanel'
+import { useOverviewReading } from '~/features/xapp/useOverviewReading'
 
 import { progressSteps } from '~/lib/xapp/steps'
 
@@ -18,6 +19,15 @@ export function OverviewPage(): ReactElement {
   const { record } = useOpenXApp()
   // The steps that somebody watches stay where they are when one of them fails: its cause comes below them.
   const [isWatched] = useState(() => progressSteps(record).some(({ state }) => state === 'current'))
+  if (useOverviewReading())
+    return (
+      <div className={styles.overview}>
+        <div className={styles.pane}>
+          {isWatched && <ProgressLine />}
+          <CauseSkeleton />
+        </div>
+      </div>
+    )
   return (
     <div className={styles.overview}>
       <div className={styles.pane}>

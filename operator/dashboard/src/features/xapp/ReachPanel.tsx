@@ -1,10 +1,8 @@
-import { useQuery } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 
 import type { Schemas } from '~/api/client'
-import { configQuery } from '~/api/queries/values'
-import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useEnded } from '~/features/xapp/useEnded'
+import { useConfiguration } from '~/features/xapp/useOverviewReading'
 import { Button } from '~/ui/Button'
 import { CopyButton } from '~/ui/CopyButton'
 import { ExternalLink, safeHref } from '~/ui/Link'
@@ -19,9 +17,8 @@ type Address = Schemas['ServiceAddress']
 
 /** The addresses of the xApp. */
 export function ReachPanel(): ReactElement {
-  const { id, goneAt } = useOpenXApp()
   const ended = useEnded()
-  const config = useQuery({ ...configQuery(id.namespace, id.name), enabled: goneAt === null })
+  const config = useConfiguration()
   return (
     <Panel title="Reach" query={config} ended={ended} skeletonLines={2}>
       {({ services }) =>
