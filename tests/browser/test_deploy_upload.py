@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from random import Random
+from typing import Final
 
 from playwright.sync_api import expect
 
@@ -18,6 +21,8 @@ from tests.browser.deploy_steps import (
     write_values,
 )
 from tests.support.xapps import XAppClient
+
+SLOW_BYTES_A_SECOND: Final = 20_000
 
 
 def test_a_dropped_chart_becomes_ready_in_five_actions(
@@ -175,3 +180,24 @@ def test_the_dialogs_of_the_page_can_be_used_by_everybody(
     expect(page.get_by_role("alertdialog", name="Leave this page?")).to_be_visible()
     dashboard.check_accessibility()
     dashboard.screenshots("deploy-leave")
+
+
+def test_a_slow_upload_says_how_far_it_is_and_how_long_it_may_take(
+    dashboard: Dashboard, accounts: Accounts, namespace: str
+) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), "/deploy")
+    large = chart(**{"files/noise.txt": b64encode(Random(1).randbytes(300_000)).decode()})
+    network = dashboard.context.new_cdp_session(page)
+    network.send("Network.enable")
+    conditions = {"offline": False, "latency": 0, "downloadThroughput": -1}
+    network.send("Network.emulateNetworkConditions", {**conditions, "uploadThroughput": SLOW_BYTES_A_SECOND})
+    choose_chart(page, large)
+    sending = page.get_by_role("status").filter(has_text="Sending to the gateway")
+    expect(sending).to_have_text(re.compile(r"^Sending to the gateway, \d+ % of \d{3} KiB: \d+ s of at most 600 s$"))
+    dashboard.check_accessibility()
+    dashboard.screenshots("slow-upload")
+
+    network.send("Network.emulateNetworkConditions", {**conditions, "uploadThroughput": -1})
+    expect(page.get_by_text("hello 0.1.0", exact=True)).to_be_visible()
+    expect(sending).to_have_count(0)

@@ -22,16 +22,23 @@ const STATUS_UNAUTHORIZED = 401
 const PROXIED = /^\/api\/xapps\/[^/]+\/[^/]+\/(?:api|proxy)(?:\/|$)/
 const PROXIED_ERROR_MAX_BYTES = 64 * 1024
 
+/** Sends a request as it is. `fetch` does, and `api/uploads.ts` in another way. */
+type Transport = (sent: Request) => Promise<Response>
+
 /**
  * Sends a request to a path of the gateway and returns its response, whose status is below 400.
  *
  * Raises Problem for any other status, NotConnected if there is no answer, and AbortError if `signal` aborts.
  */
-export async function request(input: string | Request, init?: RequestInit): Promise<Response> {
+export async function request(
+  input: string | Request,
+  init?: RequestInit,
+  transport: Transport = (sent) => fetch(sent),
+): Promise<Response> {
   const proof = sessionProof()
   const sent = new Request(input, { credentials: 'same-origin', cache: 'no-store', ...init })
   if (proof !== null) sent.headers.set(PROOF_HEADER, proof)
-  const response = await send(sent)
+  const response = await send(sent, transport)
   if (response.ok) {
     gatewayAnswered()
     return response
@@ -43,9 +50,9 @@ export async function request(input: string | Request, init?: RequestInit): Prom
   throw problem
 }
 
-async function send(sent: Request): Promise<Response> {
+async function send(sent: Request, transport: Transport): Promise<Response> {
   try {
-    return await fetch(sent)
+    return await transport(sent)
   } catch (error) {
     if (sent.signal.aborted) throw error
     gatewayFailed('offline')

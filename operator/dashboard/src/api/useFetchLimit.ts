@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { aboutQuery } from '~/api/queries/session'
 
 /** Seconds that helm gets to render a chart. No setting of the gateway changes it. */
-const RENDER_SECONDS = 60
+export const RENDER_SECONDS = 60
 
 /** How many seconds a repository gets to deliver an index or an archive, as the gateway is set. */
 export function useFetchLimit(): number | undefined {

@@ -8,20 +8,26 @@ const SHOWN_AFTER_SECONDS = 2
 interface WaitingProps {
   /** For example "The gateway reads the chart". */
   what: string
+  /** How far it is, for example "45 % of 1.0 MiB". */
+  progress?: string
   isRunning?: boolean
   /** Seconds after which the gateway gives up, as far as that is known. */
   atMost?: number | undefined
 }
 
 /** What the page waits for, for how long, and how long at most: once it takes longer than a moment. */
-export function Waiting({ what, isRunning = true, atMost }: WaitingProps): ReactElement | null {
+export function Waiting({ what, progress, isRunning = true, atMost }: WaitingProps): ReactElement | null {
   const seconds = useElapsed(isRunning)
   if (seconds < SHOWN_AFTER_SECONDS) return null
   return (
     <span className={styles.waiting} role="status">
       {what}
-      {/* The seconds are not announced: they change too often. */}
-      <span aria-hidden>{atMost === undefined ? `: ${seconds} s` : `: ${seconds} s of at most ${atMost} s`}</span>
+      {/* Progress and seconds are not announced: they change too often. */}
+      <span aria-hidden>
+        {progress !== undefined && `, ${progress}`}
+        {`: ${seconds} s`}
+        {atMost !== undefined && ` of at most ${atMost} s`}
+      </span>
     </span>
   )
 }

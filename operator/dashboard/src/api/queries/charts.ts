@@ -1,6 +1,7 @@
 import { queryOptions, type QueryClient, type QueryKey } from '@tanstack/react-query'
 
 import { request, type Schemas } from '~/api/client'
+import { upload } from '~/api/uploads'
 import { apiPath, queryText, type Query } from '~/lib/query'
 
 export type ChartDescription = Schemas['ChartDescription']
@@ -32,7 +33,7 @@ export function archiveQuery(file: File) {
     queryFn: async ({ signal }): Promise<ChartDescription> => {
       const body = new FormData()
       body.append('file', file)
-      const response = await request('/api/charts?dryRun=true', { method: 'POST', body, signal })
+      const response = await upload('/api/charts?dryRun=true', { method: 'POST', body, signal })
       return (await response.json()) as ChartDescription
     },
   })

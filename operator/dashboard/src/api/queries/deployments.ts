@@ -3,6 +3,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { request, type Schemas } from '~/api/client'
 import type { RepositorySettings } from '~/api/queries/repositories'
 import type { XApp } from '~/api/queries/xapps'
+import { upload } from '~/api/uploads'
 import { Problem } from '~/lib/problem'
 import { apiPath, queryText } from '~/lib/query'
 import { parseJson } from '~/lib/values/parseJson'
@@ -46,7 +47,7 @@ function multipart({ form, file, provenance, values, repository }: DeploymentPar
 
 async function send<T>(path: string, method: 'POST' | 'PUT', parts: DeploymentParts, generation?: number): Promise<T> {
   const headers = new Headers(generation === undefined ? {} : { 'If-Match': `"${generation}"` })
-  const response = await request(path, { method, headers, body: multipart(parts) })
+  const response = await upload(path, { method, headers, body: multipart(parts) })
   return parseJson(await response.text()) as T
 }
 

@@ -9,6 +9,7 @@ import { Notice } from '~/ui/Notice'
 import { Text } from '~/ui/Text'
 
 import styles from './deploy.module.css'
+import { sizeText } from './sizeText'
 
 interface ChartSummaryProps {
   chart: ChartDescription
@@ -27,7 +28,7 @@ export function ChartSummary({ chart, actions }: ChartSummaryProps) {
     Values: chart.valuesText,
     Schema: chart.schema === null ? null : JSON.stringify(chart.schema, null, 2),
   }
-  const size = chart.size === null ? '' : `, ${Math.max(Math.round(chart.size / 1024), 1)} KiB`
+  const size = chart.size === null ? '' : `, ${sizeText(chart.size)}`
   const app = chart.appVersion === null ? '' : `, app ${chart.appVersion}`
   const open = shown === null ? null : texts[shown]
   return (

@@ -32,7 +32,7 @@ import { RepositoryChart } from './RepositoryChart'
 import { UploadChart } from './UploadChart'
 import { partsOf, useDeployActions, type Submission } from './useDeployActions'
 import { useDeployForm } from './useDeployForm'
-import { Waiting } from '~/ui/Waiting'
+import { UploadWaiting } from './UploadWaiting'
 import { useMainKey } from './useMainKey'
 import { ValuesEditor, type ValuesEditorHandle, type ValuesView } from './ValuesEditor'
 
@@ -230,7 +230,11 @@ export function DeployPage() {
             Submit
           </Button>
           <UndoDiscard undo={form.clearing.undo} />
-          <Waiting what="The gateway checks chart, values and cluster" isRunning={isBusy} atMost={renderSeconds} />
+          <UploadWaiting
+            what="The gateway checks chart, values and cluster"
+            isRunning={isBusy}
+            atMost={renderSeconds}
+          />
         </div>
       </div>
     </Page>

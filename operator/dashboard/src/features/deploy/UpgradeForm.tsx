@@ -32,7 +32,7 @@ import { useStore } from '~/lib/useStore'
 import { MoreOptions } from './MoreOptions'
 import { PreviewPanel } from './PreviewPanel'
 import { UpgradeChart } from './UpgradeChart'
-import { Waiting } from '~/ui/Waiting'
+import { UploadWaiting } from './UploadWaiting'
 import { useMainKey } from './useMainKey'
 import { upgradeParts, useUpgradeForm } from './useUpgradeForm'
 import { ValuesEditor, type ValuesEditorHandle, type ValuesView } from './ValuesEditor'
@@ -236,7 +236,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
           Upgrade
         </Button>
         <UndoDiscard undo={form.discarding.undo} />
-        <Waiting what="The gateway renders the chart" isRunning={isBusy} atMost={renderSeconds} />
+        <UploadWaiting what="The gateway renders the chart" isRunning={isBusy} atMost={renderSeconds} />
       </div>
     </div>
   )

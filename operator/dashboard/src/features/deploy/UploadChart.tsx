@@ -3,15 +3,18 @@ import { Replace } from 'lucide-react'
 import { useEffect, useEffectEvent, useRef } from 'react'
 
 import { archiveQuery, type ChartDescription } from '~/api/queries/charts'
+import { RENDER_SECONDS } from '~/api/useFetchLimit'
 import { describeError, fieldErrors } from '~/lib/problem'
 import { Button } from '~/ui/Button'
 import { fieldId } from '~/ui/FieldFrame'
 import { FileDrop } from '~/ui/FileDrop'
+import { useDelayed } from '~/ui/useDelayed'
 import { useKeptFocus } from '~/ui/useKeptFocus'
 
 import { ChartSummary } from './ChartSummary'
 import type { Upload } from './deployDraft'
 import styles from './deploy.module.css'
+import { UploadWaiting } from './UploadWaiting'
 
 interface UploadChartProps {
   upload: Upload | null
@@ -23,6 +26,8 @@ interface UploadChartProps {
 }
 
 const NO_FILE = new File([], '')
+/** From then on, UploadWaiting says more. */
+const LATE_MILLISECONDS = 2000
 
 /** A packed chart, which the gateway reads as soon as it is dropped. */
 export function UploadChart({ upload, error, bytesMax, onChange, onChart }: UploadChartProps) {
@@ -31,6 +36,7 @@ export function UploadChart({ upload, error, bytesMax, onChange, onChart }: Uplo
   const unread = upload?.chart === null && upload.file.size <= bytesMax ? upload.file : null
   const description = useQuery({ ...archiveQuery(unread ?? NO_FILE), enabled: unread !== null })
   const { data, refetch } = description
+  const isLate = useDelayed(description.isFetching, LATE_MILLISECONDS)
   const tell = useEffectEvent(onChart)
   useEffect(() => {
     if (unread !== null && data !== undefined) tell(unread, data)
@@ -78,8 +84,9 @@ export function UploadChart({ upload, error, bytesMax, onChange, onChart }: Uplo
         accept=".tgz,.tar.gz"
         onFile={choose}
         error={message}
-        {...(description.isFetching ? { description: 'The gateway reads the chart' } : {})}
+        {...(description.isFetching && !isLate ? { description: 'The gateway reads the chart' } : {})}
       />
+      <UploadWaiting what="The gateway reads the chart" isRunning={description.isFetching} atMost={RENDER_SECONDS} />
       {upload !== null && !tooLarge && description.isError && (
         <Button size="small" isPending={description.isFetching} onPress={() => void refetch()}>
           Try again
