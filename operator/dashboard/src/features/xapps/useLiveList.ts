@@ -20,8 +20,8 @@ import { removedHere } from '~/lib/xapps/removedHere'
 
 const READ_AGAIN_MILLISECONDS = 1000
 const COUNT_AGAIN_MILLISECONDS = 3000
-/** How long a list waits for its stream. A proxy may hold the stream back. */
-const STREAM_MILLISECONDS = 1000
+/** How long a list waits for its stream: a proxy may hold that back. It is read again when the stream begins later. */
+const STREAM_MILLISECONDS = 300
 const NO_ROWS: readonly XApp[] = []
 
 interface LiveListOptions {
