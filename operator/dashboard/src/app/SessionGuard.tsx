@@ -19,7 +19,8 @@ import { useNow } from '~/ui/useNow'
 import styles from './ConnectionBar.module.css'
 
 const SignInForm = lazyPart('the sign-in form', async () => (await import('~/app/SignInForm')).SignInForm, {
-  placeholder: <Skeleton lines={4} />,
+  // The part itself says what it waits for.
+  placeholder: <Skeleton lines={4} isWaiting={false} />,
 })
 const WARN_MILLISECONDS = 5 * 60 * 1000
 const MIN_WAIT_MILLISECONDS = 5_000

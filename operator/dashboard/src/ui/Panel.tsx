@@ -5,7 +5,6 @@ import { classes } from '~/ui/classes'
 import { ProblemPanel } from '~/ui/ProblemPanel'
 import { Skeleton } from '~/ui/Skeleton'
 import { AsOf } from '~/ui/Time'
-import { Waiting } from '~/ui/Waiting'
 
 import styles from './Panel.module.css'
 
@@ -109,10 +108,7 @@ export function QueryContent<T>({
       )}
       {data !== undefined && children(data)}
       {data === undefined && (error === null || error === undefined) && (
-        <>
-          {waitsFor !== undefined && <Waiting what={waitsFor} isRunning={query.isFetching} atMost={waitsAtMost} />}
-          <Skeleton lines={skeletonLines} />
-        </>
+        <Skeleton lines={skeletonLines} waitsFor={waitsFor} waitsAtMost={waitsAtMost} isWaiting={query.isFetching} />
       )}
     </>
   )

@@ -20,3 +20,15 @@ it('takes its room at once, and is seen after 150 ms', () => {
   act(() => void vi.advanceTimersByTime(1))
   expect(skeleton.className).not.toContain('early')
 })
+
+it('says what it waits for after two seconds, and how long', () => {
+  const { rerender } = render(<Skeleton />)
+  act(() => void vi.advanceTimersByTime(1900))
+  expect(screen.queryByText(/Waiting/)).toBeNull()
+  act(() => void vi.advanceTimersByTime(1600))
+  expect(screen.getByText(/Waiting/).textContent).toBe('Waiting for the gateway: 3 s')
+  rerender(<Skeleton waitsFor="The gateway reads the chart" waitsAtMost={60} />)
+  expect(screen.getByText(/reads/).textContent).toBe('The gateway reads the chart: 3 s of at most 60 s')
+  rerender(<Skeleton isWaiting={false} />)
+  expect(screen.queryByText(/Waiting/)).toBeNull()
+})
