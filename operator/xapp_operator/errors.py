@@ -53,6 +53,7 @@ and what to do. It never contains a secret, a value that a user sent, or a local
         ├── IdentityConflict             the name belongs to another identity or URL
         ├── SnapshotExpired              the snapshot of a list is gone: begin again
         ├── PreconditionFailed           the object is not the one that If-Match names
+        │   └── ReplacedMeanwhile        it is another object of the same name
         ├── ChartInUse                   XApps refer to the ChartArchive
         ├── NoXAppResource               the xApp is known by its labels only, so there is no XApp to act on
         ├── NotReady                     the caches have not synced yet
@@ -365,6 +366,10 @@ class SnapshotExpired(RequestRefused):
 
 class PreconditionFailed(RequestRefused):
     status, title = 412, "Changed meanwhile"
+
+
+class ReplacedMeanwhile(PreconditionFailed):
+    title = "Replaced meanwhile"
 
 
 class ChartInUse(RequestRefused):

@@ -19,6 +19,7 @@ from xapp_operator.kube.resources import XAPPS as XAPP_RESOURCE
 pytestmark = pytest.mark.integration
 
 TYPE: Final = "urn:xapp-operator:problem:precondition-failed"
+REPLACED_TYPE: Final = "urn:xapp-operator:problem:replaced-meanwhile"
 ANOTHER_UID: Final = "0b5ad8e4-0f0e-4b3c-9d53-1a2b3c4d5e6f"
 REPLACED: Final = ("upgrade", "*", 409)
 """The caller named no version, but the new spec was made from what the gateway had read."""
@@ -102,7 +103,7 @@ def test_a_write_for_another_xapp_of_the_name_is_412_and_changes_nothing(deploye
     before = deployed.xapp()
     for if_match in (f'"{ANOTHER_UID}"', f'"{ANOTHER_UID}/1"', f"{ANOTHER_UID}/1"):
         refused = WRITES[name](deployed, if_match)
-        assert (refused.status_code, refused.json()["type"]) == (412, TYPE), refused.text
+        assert (refused.status_code, refused.json()["type"]) == (412, REPLACED_TYPE), refused.text
         assert "another uid" in refused.json()["detail"]
     stale = WRITES[name](deployed, f'"{before["metadata"]["uid"]}/2"')
     assert (stale.status_code, "has generation 1" in stale.json()["detail"]) == (412, True)
@@ -201,7 +202,7 @@ def delete(client: GatewayClient, if_match: str) -> httpx.Response:
 def test_a_deletion_removes_the_xapp_of_the_uid_only(deployed: GatewayClient) -> None:
     uid = deployed.xapp()["metadata"]["uid"]
     refused = delete(deployed, '"another"')
-    assert (refused.status_code, refused.json()["type"]) == (412, TYPE)
+    assert (refused.status_code, refused.json()["type"]) == (412, REPLACED_TYPE)
     assert delete(deployed, '"a b"').status_code == 400
     assert deployed.xapp()["metadata"]["uid"] == uid
     assert delete(deployed, f'"{uid}"').status_code == 202
@@ -221,5 +222,5 @@ def test_an_xapp_that_replaces_the_meant_one_before_the_deletion_stays(
     monkeypatch.setattr(KubeClient, "delete", delete_later)
     refused = delete(deployed, old["metadata"]["uid"])
     monkeypatch.undo()
-    assert (refused.status_code, refused.json()["type"]) == (412, TYPE)
+    assert (refused.status_code, refused.json()["type"]) == (412, REPLACED_TYPE)
     assert deployed.xapp()["metadata"]["uid"] != old["metadata"]["uid"]

@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
 from xapp_operator.common.text import quote_input
-from xapp_operator.errors import Conflict, MalformedRequest, PreconditionFailed
+from xapp_operator.errors import Conflict, MalformedRequest, PreconditionFailed, ReplacedMeanwhile
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
 
@@ -60,12 +60,13 @@ class ExpectedXApp:
         """Refuse another XApp of the same name, and one of another generation.
 
         Raises:
-            PreconditionFailed: names what differs.
+            ReplacedMeanwhile: when it has another uid.
+            PreconditionFailed: when it has another generation.
         """
         metadata = obj(xapp, "metadata")
         name, current = text(metadata, "name"), integer(metadata, "generation")
         if self.uid is not None and text(metadata, "uid") != self.uid.lower():
-            raise PreconditionFailed(
+            raise ReplacedMeanwhile(
                 f"the xApp {name} has another uid than If-Match says: the one that you mean was uninstalled, and this "
                 "one was deployed since. Read it again, and decide whether to send the change for this one"
             )
@@ -100,15 +101,15 @@ class ExpectedUid:
         """Refuse another XApp of the same name.
 
         Raises:
-            PreconditionFailed: says so.
+            ReplacedMeanwhile: says so.
         """
         metadata = obj(xapp, "metadata")
         if self.value is not None and text(metadata, "uid") != self.value:
             raise self.refusal(text(metadata, "name"))
 
-    def refusal(self, name: str) -> PreconditionFailed:
+    def refusal(self, name: str) -> ReplacedMeanwhile:
         """Return the error for another XApp of that name."""
-        return PreconditionFailed(
+        return ReplacedMeanwhile(
             f"the xApp {name} has another uid than If-Match says: the one that you mean is gone, and this one was "
             "deployed since. Read it again before you delete it"
         )
