@@ -1,4 +1,5 @@
 import { render, screen } from '@testing-library/react'
+import type { ReactElement } from 'react'
 import { expect, it } from 'vitest'
 
 import { NotConnected, Problem } from '~/lib/problem'
@@ -36,4 +37,18 @@ it('says in its place what else went wrong, above the old data', () => {
   expect(screen.getByRole('alert').textContent).toMatch(/^Refused.*Because\./)
   for (const name of ['Retry', 'Copy report']) expect(screen.getByRole('button', { name })).toBeDefined()
   expect(screen.getByText('known')).toBeDefined()
+})
+
+it('keeps the state of its content when nothing is read any more', () => {
+  const query = { data: 'known', error: null, isFetching: false, dataUpdatedAt: 0, refetch: () => undefined }
+  const form = (ended?: ReactElement) => (
+    <QueryContent query={query} ended={ended}>
+      {(text) => <input aria-label={text} />}
+    </QueryContent>
+  )
+  const { rerender } = render(form())
+  const field = screen.getByRole('textbox')
+  rerender(form(<p>ended</p>))
+  expect(screen.getByRole('textbox')).toBe(field)
+  expect(screen.queryByText('ended')).toBeNull()
 })

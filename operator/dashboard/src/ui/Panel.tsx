@@ -99,15 +99,16 @@ export function QueryContent<T>({
   waitsAtMost,
 }: Pick<PanelProps<T>, 'query' | 'children' | 'skeletonLines' | 'ended' | 'waitsFor' | 'waitsAtMost'>): ReactElement {
   const { data } = query
-  if (ended !== undefined) return data === undefined ? ended : <>{children(data)}</>
-  const error = isSaidOnce(query.error) ? null : query.error
+  // Once it has ended, the content keeps its place, and with it its state, such as what is typed.
+  const error = ended !== undefined || isSaidOnce(query.error) ? null : query.error
   return (
     <>
       {error !== null && error !== undefined && (
         <ProblemPanel error={error} onRetry={() => void query.refetch()} isRetrying={query.isFetching} />
       )}
       {data !== undefined && children(data)}
-      {data === undefined && (error === null || error === undefined) && (
+      {data === undefined && ended}
+      {data === undefined && ended === undefined && (error === null || error === undefined) && (
         <Skeleton lines={skeletonLines} waitsFor={waitsFor} waitsAtMost={waitsAtMost} isWaiting={query.isFetching} />
       )}
     </>
