@@ -12,9 +12,11 @@ from playwright.sync_api import Page, Request, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.browser.deploy_steps import chart
 from tests.browser.gateway import BrowserGateway
 from tests.localcluster import Cluster
 from tests.support.apiserver import ApiServer
+from tests.support.xapps import XAppClient
 
 
 def forget_cookie(dashboard: Dashboard) -> None:
@@ -245,3 +247,26 @@ def test_changes_are_asked_for_once_until_somebody_signs_in_again(dashboard: Das
     again.get_by_role("button", name="Sign in").click()
     expect(again).to_have_count(0)
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
+
+
+def test_what_was_not_sent_is_said_in_the_words_of_the_page(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-hello", chart()))
+    xapps.wait_ready("acme-ran-hello")
+    token = accounts.with_role("admin")
+    dashboard.sign_in(token, f"/xapps/{xapps.namespace}/acme-ran-hello/upgrade")
+    page = dashboard.page
+    page.get_by_role("textbox", name="Owner").fill("paul")
+    forget_cookie(dashboard)
+    preview = page.get_by_role("region", name="Upgrade", exact=True).get_by_role("button", name="Preview")
+    preview.click()
+    sign_in_again(page, token)
+
+    summary = page.get_by_role("alert").inner_text()
+    assert "Your sign-in had ended, so nothing was changed. Once you are signed in, do it again." in summary
+    assert not re.search("bearer|Authorization|send", summary, re.IGNORECASE)
+    expect(page.get_by_role("textbox", name="Owner")).to_have_value("paul")
+    preview.click()
+    expect(page.get_by_role("heading", name="Preview")).to_be_visible()
+    expect(page.get_by_text("Your sign-in had ended")).to_have_count(0)

@@ -52,6 +52,18 @@ describe('parseProblem', () => {
     expect(found.next).toEqual([])
   })
 
+  it.each([
+    ['precondition-failed', 412, 'somebody changed it meanwhile: send the change with the new generation'],
+    ['replaced-meanwhile', 412, 'the xApp hello has another uid than If-Match says'],
+    ['session-ended', 401, 'sign in again, or send a valid bearer token'],
+    ['unauthenticated', 401, 'send a bearer token of the cluster: Authorization: Bearer <token>'],
+  ])('says it in the words of the page: %s', (kind, status, detail) => {
+    const found = problem({ type: `urn:xapp-operator:problem:${kind}`, title: 'Refused', status, detail }, { status })
+    expect(describeError(found).title).toBe('Refused')
+    expect(describeError(found).detail).not.toMatch(/bearer|If-Match|generation|uid|send/i)
+    expect(reportOf(found)).toContain(detail)
+  })
+
   it('says which rights are missing', () => {
     const found = problem({
       title: 'Forbidden',
