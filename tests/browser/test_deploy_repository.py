@@ -209,3 +209,28 @@ def test_an_xapp_that_others_uninstall_is_deployed_again_with_what_was_typed(
     found = xapps.get("xapp", "acme-ran-hello") or {}
     assert found["spec"]["values"] == {"greeting": "mine"}
     assert found["spec"]["timeout"] == "4m"
+
+
+def test_an_upgrade_of_an_xapp_that_others_uninstall_becomes_a_deployment(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, charts: ChartServer
+) -> None:
+    spec: dict[str, Any] = {"xAppName": "hello", "organization": "acme", "values": {"greeting": "theirs"}}
+    xapps.apply(xapps.remote_manifest("acme-ran-hello", url=charts.url, chart="hello", **spec, timeout="4m"))
+    xapps.wait_ready("acme-ran-hello")
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/acme-ran-hello/upgrade")
+    page = dashboard.page
+    page.get_by_role("textbox", name="Owner").fill("paul")
+    page.get_by_text("More options").click()
+    page.get_by_role("textbox", name="Timeout").fill("7m")
+    write_values(page, "# typed\ngreeting: mine\n")
+    xapps.kubectl("delete", "xapp", "acme-ran-hello")
+    page.get_by_role("button", name="Deploy again with these values").click()
+
+    dashboard.heading("Deploy an xApp")
+    assert values_text(page) == "# typed\ngreeting: mine\n"
+    expect(page.get_by_role("textbox", name="Owner")).to_have_value("paul")
+    expect(page.get_by_text("free", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Submit").click()
+    dashboard.heading("acme-ran-hello")
+    found = (xapps.get("xapp", "acme-ran-hello") or {})["spec"]
+    assert (found["owner"], found["timeout"], found["values"]) == ("paul", "7m", {"greeting": "mine"})

@@ -44,18 +44,44 @@ export function valuesDraftKey(namespace: string, name: string): string {
   return `values:${namespace}/${name}`
 }
 
-/** The values of an xApp that were typed and not sent; null if there are none. */
-export function typedValues(namespace: string, name: string): string | null {
-  const draft = drafts.get().get(valuesDraftKey(namespace, name))
-  if (typeof draft !== 'object' || draft === null || !('text' in draft)) return null
-  return typeof draft.text === 'string' ? draft.text : null
+/** The key of the form that upgrades an xApp. */
+export function upgradeDraftKey(namespace: string, name: string): string {
+  return `upgrade:${namespace}/${name}`
 }
 
-/** Stores what was typed. `isChanged`: it differs from what is saved, so it must not be lost. */
+/** What was typed for an xApp and not sent. */
+interface Typed {
+  /** Null: its values were not edited. */
+  valuesText: string | null
+  /** What the form of its upgrade holds besides, as that page keeps it. */
+  upgrade: unknown
+}
+
+/** Returns what was typed on the pages of an xApp. Of values that were edited on two pages, the last ones. */
+export function typedOf(namespace: string, name: string): Typed {
+  const [ofValues, ofUpgrade] = [valuesDraftKey(namespace, name), upgradeDraftKey(namespace, name)]
+  let valuesText: string | null = null
+  for (const [key, draft] of drafts.get()) {
+    if (key === ofValues) valuesText = textOf(draft, 'text') ?? valuesText
+    if (key === ofUpgrade) valuesText = textOf(draft, 'valuesText') ?? valuesText
+  }
+  return { valuesText, upgrade: drafts.get().get(ofUpgrade) }
+}
+
+function textOf(draft: unknown, member: string): string | null {
+  const text = (draft as Readonly<Record<string, unknown>> | null)?.[member]
+  return typeof text === 'string' ? text : null
+}
+
+/** Stores what was typed, as the last draft. `isChanged`: it differs from what is saved, so it must not be lost. */
 export function setDraft(key: string, value: unknown, isChanged = true): void {
   if (isChanged) dispensable.delete(key)
   else dispensable.add(key)
-  drafts.set((current) => new Map(current).set(key, value))
+  drafts.set((current) => {
+    const next = new Map(current)
+    next.delete(key)
+    return next.set(key, value)
+  })
 }
 
 export function discardDraft(key: string): void {

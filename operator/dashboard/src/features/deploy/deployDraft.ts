@@ -60,15 +60,22 @@ export function isFilledIn({ typed, upload, provenance, repository, credentials,
 interface DeployAgain {
   form: Readonly<Record<string, unknown>>
   valuesText: string
+  /** What was typed on the page that upgrades it, if anything. */
+  upgrade?: Partial<Pick<DeployDraft, 'typed' | 'upload' | 'provenance'>>
 }
 
 /** The draft that a deleted xApp left. */
 export function draftOfDeleted(stored: unknown): DeployDraft | null {
   if (typeof stored !== 'object' || stored === null || !('form' in stored)) return null
-  const { form, valuesText } = stored as DeployAgain
+  const { form, valuesText, upgrade = {} } = stored as DeployAgain
   const typed: Partial<DeployFields> = {}
   for (const [name, value] of Object.entries(fieldsOfForm(form))) {
     if (value !== NO_FIELDS[name as keyof DeployFields]) Object.assign(typed, { [name]: value as unknown })
   }
-  return { ...NO_DRAFT, typed, repository: NEW_REPOSITORY, valuesText }
+  const { typed: changed = {}, upload = null, provenance = null } = upgrade
+  // With another chart comes its version.
+  const isOther = upload !== null || (changed.chartVersion !== undefined && changed.chartVersion !== typed.chartVersion)
+  if (isOther) delete typed.version
+  Object.assign(typed, changed)
+  return { ...NO_DRAFT, typed, upload, provenance, repository: NEW_REPOSITORY, valuesText }
 }

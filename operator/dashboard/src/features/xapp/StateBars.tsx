@@ -7,7 +7,7 @@ import { specQuery } from '~/api/queries/xappDetails'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useAct } from '~/features/xapp/useAct'
 import { methodOfForm } from '~/lib/deploy/form'
-import { setDraft, typedValues } from '~/lib/drafts'
+import { setDraft, typedOf } from '~/lib/drafts'
 import { isSaidOnce } from '~/lib/problem'
 import { ALLOWED, refused } from '~/lib/rights'
 import { clockText } from '~/lib/time'
@@ -56,9 +56,13 @@ function GoneBar({ goneAt }: { goneAt: Date }): ReactElement {
   const valuesText = config?.layers.find(({ from }) => from === 'yours')?.text ?? null
   const deployAgain = (): void => {
     if (spec === undefined) return
-    // What was typed on the page of its values comes before what it had.
-    const typed = typedValues(id.namespace, id.name)
-    setDraft(`deploy:${record.uid}`, { form: spec.form, valuesText: typed ?? valuesText ?? '' })
+    // What was typed on its pages comes before what it had.
+    const typed = typedOf(id.namespace, id.name)
+    setDraft(`deploy:${record.uid}`, {
+      form: spec.form,
+      valuesText: typed.valuesText ?? valuesText ?? '',
+      upgrade: typed.upgrade,
+    })
     const search = { method: methodOfForm(spec.form), namespace: id.namespace, draft: record.uid }
     void navigate({ to: '/deploy', search, ignoreBlocker: true })
   }
