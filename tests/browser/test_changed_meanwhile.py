@@ -1,17 +1,20 @@
-"""Another client changes an xApp after the gateway has read it, and before it writes."""
+"""Another client changes or replaces an xApp while a page is open, or before the gateway writes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from playwright.sync_api import Response, expect
+from playwright.sync_api import Page, Response, Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
-from tests.browser.deploy_steps import chart, values_text, write_values
+from tests.browser.deploy_steps import chart, summary_text, values_text, write_values
+from tests.browser.gateway import BrowserGateway
+from tests.browser.shell import copied_command
 from tests.support.apiserver import XAPPS, ApiServer
 from tests.support.xapps import XAppClient
 from xapp_operator.kube.client import KubeClient
@@ -75,7 +78,7 @@ def test_a_change_at_the_very_moment_of_a_write_loses_nothing(
     ):
         upgrade.click()
     assert sent.value.status == 412
-    expect(page.get_by_text(re.compile("somebody changed it meanwhile")).first).to_be_visible()
+    expect(page.get_by_text(re.compile("Somebody else changed this xApp")).first).to_be_visible()
     expect(bar).to_be_visible()
     assert values_text(page).strip() == "greeting: mine"
     spec = (xapps.get("xapp", NAME) or {})["spec"]
@@ -88,3 +91,190 @@ def test_a_change_at_the_very_moment_of_a_write_loses_nothing(
     expect(page.get_by_text(f"Accepted: {NAME}")).to_be_visible()
     spec = (xapps.get("xapp", NAME) or {})["spec"]
     assert (spec["timeout"], spec["values"]) == ("4m", {"greeting": "mine"})
+
+
+def deploy(xapps: XAppClient, **spec: Any) -> str:
+    """Deploy the xApp, and return its uid."""
+    xapps.apply(xapps.uploaded_manifest(NAME, chart(), **spec))
+    xapps.wait_ready(NAME)
+    uid: str = (xapps.get("xapp", NAME) or {})["metadata"]["uid"]
+    return uid
+
+
+def replace_xapp(xapps: XAppClient) -> str:
+    """Uninstall the xApp and deploy another one of its name, as somebody else would; return the uid of the new one."""
+    xapps.kubectl("delete", "xapp", NAME)
+    return deploy(xapps, owner="mary", values={"greeting": "theirs"})
+
+
+@contextmanager
+def held_request(page: Page, url: str) -> Iterator[list[Route]]:
+    """The next request to that address is on its way for as long as this lasts."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(url, hold, times=1)
+    yield held
+    held.pop().continue_()
+
+
+def test_an_xapp_of_the_same_name_is_not_upgraded_unseen(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    old = deploy(xapps, values={"greeting": "hello"})
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/{NAME}/upgrade")
+    page = dashboard.page
+    owner = page.get_by_role("textbox", name="Owner")
+    owner.fill("paul")
+    region = page.get_by_role("region", name="Upgrade", exact=True)
+    assert f'If-Match: "{old}/1"' in copied_command(page, region.get_by_role("button", name="Copy as"), "curl")
+    region.get_by_role("button", name="Preview").click()
+    upgrade = region.get_by_role("button", name="Upgrade", exact=True)
+    expect(upgrade).not_to_have_attribute("aria-disabled", "true")
+    # Both have generation 1.
+    with (
+        page.expect_response(is_upgrade) as sent,
+        held_request(page, f"**/api/deployment/xapp/{xapps.namespace}/{NAME}"),
+    ):
+        with page.expect_request(f"**/api/deployment/xapp/{xapps.namespace}/{NAME}"):
+            upgrade.click()
+        new = replace_xapp(xapps)
+
+    assert sent.value.status == 412
+    assert "Somebody else replaced this xApp" in summary_text(page)
+    assert "If-Match" not in summary_text(page)
+    bar = page.get_by_text("Somebody else replaced this xApp at")
+    expect(bar).to_be_visible()
+    expect(owner).to_have_value("paul")
+    assert (xapps.get("xapp", NAME) or {})["spec"]["owner"] == "mary"
+    expect(region.get_by_role("button", name="Preview")).to_have_attribute("aria-disabled", "true")
+    dashboard.check_accessibility()
+    dashboard.screenshots("upgrade-replaced")
+
+    page.get_by_role("button", name="Keep mine").click()
+    expect(bar).to_have_count(0)
+    expect(page.get_by_text("Somebody else replaced this xApp")).to_have_count(0)
+    assert values_text(page).strip() == "greeting: theirs"
+    region.get_by_role("button", name="Preview").click()
+    expect(upgrade).not_to_have_attribute("aria-disabled", "true")
+    upgrade.click()
+    expect(page.get_by_text(f"Accepted: {NAME}")).to_be_visible()
+    found = xapps.get("xapp", NAME) or {}
+    assert (found["metadata"]["uid"], found["spec"]["owner"]) == (new, "paul")
+
+
+def test_the_values_of_an_xapp_of_the_same_name_are_not_replaced_unseen(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    deploy(xapps, values={"greeting": "theirs"})
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/{NAME}/values")
+    page = dashboard.page
+    write_values(page, "greeting: mine\n")
+    # Its values are those that were edited: only the uid tells.
+    new = replace_xapp(xapps)
+    expect(page.get_by_text("Somebody else replaced this xApp at")).to_be_visible()
+    assert values_text(page).strip() == "greeting: mine"
+    preview = page.get_by_role("region", name="Values").get_by_role("button", name="Preview")
+    expect(preview).to_have_attribute("aria-disabled", "true")
+    page.get_by_role("button", name="Keep mine").click()
+    preview.click()
+    upgrade = page.get_by_role("region", name="Values").get_by_role("button", name="Upgrade", exact=True)
+    expect(upgrade).not_to_have_attribute("aria-disabled", "true")
+    upgrade.click()
+    expect(page.get_by_text(f"Accepted: {NAME}")).to_be_visible()
+    found = xapps.get("xapp", NAME) or {}
+    assert (found["metadata"]["uid"], found["spec"]["values"]) == (new, {"greeting": "mine"})
+
+
+def test_an_xapp_of_the_same_name_is_neither_suspended_nor_uninstalled_unseen(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    deploy(xapps)
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/{NAME}")
+    page = dashboard.page
+    more = page.get_by_role("button", name="More")
+    more.click()
+    with held_request(page, "**/actions"):
+        with page.expect_request("**/actions"):
+            page.get_by_role("menuitem", name="Suspend").click()
+        second = replace_xapp(xapps)
+    expect(page.get_by_role("alert").get_by_text("Somebody else replaced this xApp")).to_be_visible()
+
+    page.get_by_role("button", name="Uninstall...").click()
+    dialog = page.get_by_role("alertdialog")
+    confirm = dialog.get_by_role("button", name=f"Uninstall {NAME}")
+    expect(confirm).not_to_have_attribute("aria-disabled", "true")
+    third = replace_xapp(xapps)
+    expect(dialog.get_by_text("Somebody else replaced this xApp")).to_be_visible()
+    expect(confirm).to_have_attribute("aria-disabled", "true")
+    dashboard.check_accessibility()
+    dialog.get_by_role("button", name="Keep").click()
+    found = xapps.get("xapp", NAME) or {}
+    assert found["metadata"]["uid"] == third != second
+    assert "suspend" not in found["spec"]
+
+
+def test_a_roll_back_dialog_keeps_its_revision_and_says_when_that_is_gone(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    deploy(xapps, maxHistory=3, values={"greeting": "first"})
+
+    def upgrade(greeting: str, revision: int) -> None:
+        xapps.kubectl(
+            "patch", "xapp", NAME, "--type=merge", "-p", f'{{"spec": {{"values": {{"greeting": "{greeting}"}}}}}}'
+        )
+        xapps.wait_until(lambda: xapps.wait_ready(NAME)["release"]["revision"] == revision, what=f"revision {revision}")
+
+    upgrade("second", 2)
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/{NAME}")
+    page = dashboard.page
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("menuitem", name="Roll back to revision 1...").click()
+    dialog = page.get_by_role("alertdialog")
+    confirm = dialog.get_by_role("button", name="Roll back to revision 1")
+    diff = dialog.get_by_role("region", name="What rolling back changes")
+    expect(diff).to_contain_text("second")
+
+    # A revision that is newer, and was in force before: the one that a new dialog would be about.
+    upgrade("third", 3)
+    expect(diff).to_contain_text("third")
+    expect(dialog.get_by_role("heading", name=f"Roll back {NAME} to revision 1?")).to_be_visible()
+    expect(confirm).not_to_have_attribute("aria-disabled", "true")
+
+    upgrade("fourth", 4)
+    expect(dialog.get_by_text("Revision 1 is no longer in the history")).to_be_visible()
+    expect(confirm).to_have_attribute("aria-disabled", "true")
+    dashboard.check_accessibility()
+    dashboard.screenshots("roll-back-gone")
+
+
+def test_nothing_is_confirmed_while_the_gateway_is_away_or_once_the_xapp_is_gone(
+    dashboard: Dashboard, gateway: BrowserGateway, accounts: Accounts, xapps: XAppClient
+) -> None:
+    deploy(xapps)
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("admin"), "/xapps")
+    page.get_by_role("checkbox", name=NAME).check()
+    dialog = page.get_by_role("alertdialog")
+    confirm = dialog.get_by_role("button", name=f"Uninstall {NAME}")
+
+    def goes_off_and_on() -> None:
+        page.get_by_role("button", name="Uninstall...").click()
+        expect(confirm).not_to_have_attribute("aria-disabled", "true")
+        gateway.stop()
+        expect(confirm).to_have_attribute("aria-disabled", "true")
+        confirm.hover()
+        expect(page.get_by_role("tooltip")).to_have_text(re.compile("^Not connected"))
+        gateway.start()
+        expect(confirm).not_to_have_attribute("aria-disabled", "true")
+
+    goes_off_and_on()
+    dialog.get_by_role("button", name="Keep").click()
+    page.get_by_role("link", name=NAME).click()
+    goes_off_and_on()
+    xapps.kubectl("delete", "xapp", NAME)
+    expect(dialog.get_by_text(re.compile("^It was uninstalled at"))).to_be_visible()
+    expect(confirm).to_have_attribute("aria-disabled", "true")

@@ -294,7 +294,9 @@ def test_several_xapps_are_uninstalled_and_external_ones_are_left_out(
     expect(page.get_by_text("Accepted: 9 of 11 are being uninstalled. Already gone: 1")).to_be_visible()
     dialog = page.get_by_role("alertdialog", name="Uninstall acme-ran-03?")
     expect(dialog.get_by_text("1 could not be uninstalled. They stay selected.")).to_be_visible()
-    expect(dialog.get_by_role("listitem").first).to_contain_text(re.compile("acme-ran-03 .*uid"))
+    expect(dialog.get_by_role("listitem").first).to_contain_text(
+        re.compile("acme-ran-03 .*Somebody else replaced this xApp")
+    )
     expect(dialog.get_by_label(re.compile("^Type"))).to_have_count(0)
     dashboard.check_accessibility()
     dashboard.screenshots("uninstall-failed")

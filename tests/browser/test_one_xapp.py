@@ -84,7 +84,7 @@ def test_an_edit_of_somebody_else_is_not_rolled_back_unseen(
     hello.wait_until(lambda: hello.wait_ready(NAME)["release"]["revision"] == 3, what="revision 3")
     dialog.get_by_role("button", name="Roll back to revision 1").click()
 
-    expect(dialog.get_by_role("alert")).to_contain_text("generation")
+    expect(dialog.get_by_role("alert")).to_contain_text("Somebody else changed this xApp")
     assert hello.status(NAME)["release"]["revision"] == 3
 
 

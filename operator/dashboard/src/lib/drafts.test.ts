@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 
-import { discardDraft, drafts, giveDraftsBack, isAnythingUnsent, setDraft, setDraftsAside, typedOf } from './drafts'
+import { discardDraft, drafts, giveDraftsBack, isAnythingUnsent, setDraft, setDraftsAside } from './drafts'
 
 afterEach(() => {
   giveDraftsBack('nobody')
@@ -66,18 +66,4 @@ describe('what a reload would lose', () => {
     giveDraftsBack('jane')
     expect(isAnythingUnsent()).toBe(true)
   })
-})
-
-it('knows the values that were typed last, on whichever page of an xApp', () => {
-  expect(typedOf('ric', 'hello')).toEqual({ valuesText: null, upgrade: undefined })
-  const upgrade = { typed: { owner: 'paul' }, valuesText: 'of the upgrade' }
-  setDraft('upgrade:ric/hello', upgrade)
-  expect(typedOf('ric', 'hello')).toEqual({ valuesText: 'of the upgrade', upgrade })
-  setDraft('values:ric/hello', { text: 'of the values' })
-  setDraft('values:ric/other', { text: 'of another one' })
-  expect(typedOf('ric', 'hello').valuesText).toBe('of the values')
-  setDraft('upgrade:ric/hello', upgrade)
-  expect(typedOf('ric', 'hello').valuesText).toBe('of the upgrade')
-  setDraft('upgrade:ric/hello', { ...upgrade, valuesText: null })
-  expect(typedOf('ric', 'hello').valuesText).toBe('of the values')
 })

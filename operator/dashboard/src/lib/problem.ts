@@ -159,23 +159,19 @@ export function fieldErrors(error: unknown): ReadonlyMap<string, readonly FieldP
 const STATUS_UNAUTHORIZED = 401
 
 /** Details that the gateway gives in the words of its API, as pages say them. By kind of problem, or by status. */
-const PAGE_WORDS: readonly (readonly [string | number, string])[] = [
-  [
-    'replaced-meanwhile',
-    'Somebody else replaced this xApp: the one that this page showed was uninstalled, and another one of its name was deployed since. Nothing was changed. Look at the new one, then decide.',
-  ],
-  [
-    'precondition-failed',
-    'Somebody else changed this xApp after this page had read it. Nothing of yours was written. Look at what it is now, then do it again.',
-  ],
-  [STATUS_UNAUTHORIZED, 'Your sign-in had ended, so nothing was changed. Once you are signed in, do it again.'],
-]
+const PAGE_WORDS: Readonly<Record<string, string>> = {
+  'replaced-meanwhile':
+    'Somebody else replaced this xApp: another one of its name was deployed since. Nothing was changed. Look at the new one, then decide.',
+  'precondition-failed':
+    'Somebody else changed this xApp since. Nothing of yours was written. Look at what it is now, then do it again.',
+  [STATUS_UNAUTHORIZED]: 'Your sign-in had ended, so nothing was changed. Once you are signed in, do it again.',
+}
 
 /** Returns what a person reads about any error: a title and a detail. */
 export function describeError(error: unknown): { title: string; detail: string } {
   if (error instanceof Problem) {
-    const words = PAGE_WORDS.find(([kind]) => kind === error.status || error.is(String(kind)))
-    if (words !== undefined) return { title: error.title, detail: words[1] }
+    const words = PAGE_WORDS[error.type.split(':').at(-1) ?? ''] ?? PAGE_WORDS[error.status]
+    if (words !== undefined) return { title: error.title, detail: words }
     const detail = error.needs === '' || /(?:^|[.!?])$/.test(error.detail) ? error.detail : `${error.detail}.`
     return { title: error.title, detail: [detail, error.needs].filter((part) => part !== '').join(' ') }
   }

@@ -2,6 +2,7 @@ import { X } from 'lucide-react'
 import type { ReactElement, ReactNode } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 
+import type { Right } from '~/lib/rights'
 import { Button, IconButton } from '~/ui/Button'
 import { classes } from '~/ui/classes'
 import { ErrorText } from '~/ui/ProblemPanel'
@@ -69,8 +70,8 @@ interface ConfirmDialogProps {
   onConfirm: () => void
   isPending?: boolean
   isDanger?: boolean
-  /** Why the action cannot be confirmed yet, such as a number that must be typed. */
-  refusal?: string | null
+  /** Without it the action can always be confirmed. */
+  right?: Right | undefined
   error?: unknown
   width?: 'small' | 'medium' | 'large'
 }
@@ -83,7 +84,7 @@ export function ConfirmDialog({
   onConfirm,
   isPending = false,
   isDanger = false,
-  refusal = null,
+  right,
   error,
   ...rest
 }: ConfirmDialogProps): ReactElement {
@@ -96,12 +97,7 @@ export function ConfirmDialog({
           <Button onPress={rest.onClose} autoFocus>
             {keepLabel}
           </Button>
-          <Button
-            variant={isDanger ? 'danger' : 'primary'}
-            onPress={onConfirm}
-            isPending={isPending}
-            right={refusal === null ? undefined : { allowed: false, reason: refusal }}
-          >
+          <Button variant={isDanger ? 'danger' : 'primary'} onPress={onConfirm} isPending={isPending} right={right}>
             {confirmLabel}
           </Button>
         </>

@@ -7,6 +7,7 @@ import { upload } from '~/api/uploads'
 import { Problem } from '~/lib/problem'
 import { apiPath, queryText } from '~/lib/query'
 import { parseJson } from '~/lib/values/parseJson'
+import { ifMatch, type XAppVersion } from '~/lib/xapp/ifMatch'
 
 export type XAppSpecification = Schemas['XAppSpecification']
 
@@ -45,8 +46,13 @@ function multipart({ form, file, provenance, values, repository }: DeploymentPar
   return body
 }
 
-async function send<T>(path: string, method: 'POST' | 'PUT', parts: DeploymentParts, generation?: number): Promise<T> {
-  const headers = new Headers(generation === undefined ? {} : { 'If-Match': `"${generation}"` })
+async function send<T>(
+  path: string,
+  method: 'POST' | 'PUT',
+  parts: DeploymentParts,
+  expected?: XAppVersion,
+): Promise<T> {
+  const headers = new Headers(expected === undefined ? {} : ifMatch(expected))
   const response = await upload(path, { method, headers, body: multipart(parts) })
   return parseJson(await response.text()) as T
 }
@@ -59,20 +65,19 @@ export function previewDeployment(parts: DeploymentParts): Promise<DryRun> {
   return send('/api/deployment/xapp?dryRun=true', 'POST', parts)
 }
 
-/** Which xApp, and the generation that was edited: refused with 412 if there is a newer one. */
-export interface Edited {
+/** The xApp that was edited: refused with 412 if its spec is newer, or another xApp has its name. */
+export interface Edited extends XAppVersion {
   namespace: string
   name: string
-  generation: number
 }
 
-export function upgrade({ namespace, name, generation }: Edited, parts: DeploymentParts): Promise<XApp> {
-  return send(apiPath('api', 'deployment', 'xapp', namespace, name), 'PUT', parts, generation)
+export function upgrade(edited: Edited, parts: DeploymentParts): Promise<XApp> {
+  return send(apiPath('api', 'deployment', 'xapp', edited.namespace, edited.name), 'PUT', parts, edited)
 }
 
-export function previewUpgrade({ namespace, name, generation }: Edited, parts: DeploymentParts): Promise<DryRun> {
-  const path = apiPath('api', 'deployment', 'xapp', namespace, name) + queryText({ dryRun: true })
-  return send(path, 'PUT', parts, generation)
+export function previewUpgrade(edited: Edited, parts: DeploymentParts): Promise<DryRun> {
+  const path = apiPath('api', 'deployment', 'xapp', edited.namespace, edited.name) + queryText({ dryRun: true })
+  return send(path, 'PUT', parts, edited)
 }
 
 /** The deployment form of an xApp as it is stored. */

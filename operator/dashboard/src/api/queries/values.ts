@@ -5,6 +5,7 @@ import type { DryRun, Edited } from '~/api/queries/deployments'
 import type { XApp } from '~/api/queries/xapps'
 import { apiPath, queryText } from '~/lib/query'
 import { parseJson } from '~/lib/values/parseJson'
+import { ifMatch } from '~/lib/xapp/ifMatch'
 
 /** One of the layers that helm merges, low to high; the text is null where it is not visible. */
 export interface ValuesLayer {
@@ -15,7 +16,8 @@ export interface ValuesLayer {
 
 export type XAppConfiguration = Schemas['XAppConfiguration'] & {
   layers: ValuesLayer[]
-  /** Of the XApp whose values these are; null for one that is known by its labels only. */
+  /** Of the XApp whose values these are, as its generation; null for one that is known by its labels only. */
+  uid: string | null
   generation: number | null
 }
 
@@ -30,9 +32,9 @@ export function configQuery(namespace: string, name: string) {
 }
 
 // As text, because JSON would round 64-bit integers and lose the comments.
-async function put<T>({ namespace, name, generation }: Edited, text: string, dryRun: boolean): Promise<T> {
-  const path = apiPath('api', 'xapps', namespace, name, 'config') + queryText(dryRun ? { dryRun } : {})
-  const headers = { 'Content-Type': 'application/yaml', 'If-Match': `"${generation}"` }
+async function put<T>(edited: Edited, text: string, dryRun: boolean): Promise<T> {
+  const path = apiPath('api', 'xapps', edited.namespace, edited.name, 'config') + queryText(dryRun ? { dryRun } : {})
+  const headers = { 'Content-Type': 'application/yaml', ...ifMatch(edited) }
   const response = await request(path, { method: 'PUT', headers, body: text })
   return parseJson(await response.text()) as T
 }

@@ -1,21 +1,30 @@
-/** Changes of one xApp. Each returns its record, as the gateway answers it with 202. */
+/**
+ * Changes of one xApp. Each returns its record, as the gateway answers it with 202, and is refused with 412 if another
+ * xApp has its name by then.
+ */
 
 import type { QueryClient } from '@tanstack/react-query'
 
 import { request, type Schemas } from '~/api/client'
 import { xappQuery } from '~/api/queries/xapps'
 import { xappPath, type XAppId } from '~/api/queries/xappDetails'
+import { Problem } from '~/lib/problem'
+import { apiPath } from '~/lib/query'
+import { ifMatch, type XAppVersion } from '~/lib/xapp/ifMatch'
+import { removingHere } from '~/lib/xapps/removedHere'
+
+const STATUS_NOT_FOUND = 404
 
 export type XAppRecord = Schemas['XAppRecord']
 export type XAppActionName = 'retry' | 'reconcile' | 'force' | 'suspend' | 'resume' | 'test'
 
-export async function actOnXApp(id: XAppId, action: XAppActionName): Promise<XAppRecord> {
-  return post(xappPath(id, 'actions'), { action }, null)
+export async function actOnXApp(id: XAppId, uid: string, action: XAppActionName): Promise<XAppRecord> {
+  return post(xappPath(id, 'actions'), { action }, { uid, generation: null })
 }
 
-/** `generation`: refused with 412 if the spec has changed since. */
-export async function rollBackXApp(id: XAppId, revision: number, generation: number | null): Promise<XAppRecord> {
-  return post(xappPath(id, 'rollback'), { revision }, generation)
+/** `expected`: refused with 412 if the spec has changed since. */
+export async function rollBackXApp(id: XAppId, expected: XAppVersion, revision: number): Promise<XAppRecord> {
+  return post(xappPath(id, 'rollback'), { revision }, expected)
 }
 
 export interface RollbackPreview {
@@ -26,12 +35,17 @@ export interface RollbackPreview {
 }
 
 /** What rolling back would change; nothing is changed. */
-export async function previewRollback(id: XAppId, revision: number, signal?: AbortSignal): Promise<RollbackPreview> {
+export async function previewRollback(
+  id: XAppId,
+  uid: string,
+  revision: number,
+  signal: AbortSignal,
+): Promise<RollbackPreview> {
   const response = await request(`${xappPath(id, 'rollback')}?dryRun=true`, {
     method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
+    headers: { 'Content-Type': 'application/json', ...ifMatch({ uid, generation: null }) },
     body: JSON.stringify({ revision }),
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   })
   return (await response.json()) as RollbackPreview
 }
@@ -43,13 +57,40 @@ export function showRecord(client: QueryClient, id: XAppId, record: XAppRecord):
   void client.invalidateQueries({ queryKey })
 }
 
-async function post(path: string, body: object, generation: number | null): Promise<XAppRecord> {
+/**
+ * Removes an xApp, and returns whether it was there: somebody else may have removed it before. Refused if the xApp of
+ * that name is another one than `uid` by now.
+ */
+export function uninstallXApp(namespace: string, name: string, uid: string): Promise<boolean> {
+  const removal = request(apiPath('api', 'deployment', 'xapp'), {
+    method: 'DELETE',
+    headers: { 'Content-Type': 'application/json', ...ifMatch({ uid, generation: null }) },
+    body: JSON.stringify({ name, namespace }),
+  })
+  return removingHere(
+    uid,
+    removal.then(() => true, falseIfMissing),
+  )
+}
+
+function falseIfMissing(error: unknown): false {
+  if (error instanceof Problem && error.status === STATUS_NOT_FOUND) return false
+  throw error
+}
+
+const STATUS_PRECONDITION_FAILED = 412
+
+/** Reads the xApp as it is now, if a change was refused because of what somebody else did. Returns whether it was. */
+export async function readAgainAfter(client: QueryClient, id: XAppId, error: unknown): Promise<boolean> {
+  if (!(error instanceof Problem) || error.status !== STATUS_PRECONDITION_FAILED) return false
+  await client.invalidateQueries({ queryKey: xappQuery(id.namespace, id.name).queryKey })
+  return true
+}
+
+async function post(path: string, body: object, expected: XAppVersion): Promise<XAppRecord> {
   const response = await request(path, {
     method: 'POST',
-    headers: {
-      'Content-Type': 'application/json',
-      ...(generation === null ? {} : { 'If-Match': `"${generation}"` }),
-    },
+    headers: { 'Content-Type': 'application/json', ...ifMatch(expected) },
     body: JSON.stringify(body),
   })
   return (await response.json()) as XAppRecord

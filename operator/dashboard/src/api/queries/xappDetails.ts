@@ -6,6 +6,7 @@ import { api, read, request, type Schemas } from '~/api/client'
 import { readEndOfText } from '~/api/limitedText'
 import type { PageOf } from '~/api/queries/xapps'
 import { apiPath, queryText } from '~/lib/query'
+import { ifMatch } from '~/lib/xapp/ifMatch'
 import type { RemovalPreview } from '~/lib/xapp/removal'
 
 const EVENTS_PER_PAGE = 50
@@ -176,15 +177,15 @@ export function lastLinesQuery(id: XAppId, log: LogOf & { restarts: number }) {
 }
 
 /** What uninstalling would remove. */
-export function removalQuery({ namespace, name }: XAppId) {
+export function removalQuery({ namespace, name, uid }: XAppId & { uid: string }) {
   return queryOptions({
-    queryKey: ['xapps', 'removal', { namespace, name }],
+    queryKey: ['xapps', 'removal', { namespace, name, uid }],
     staleTime: 0,
     gcTime: 0,
     queryFn: async ({ signal }): Promise<RemovalPreview> => {
       const response = await request(`${apiPath('api', 'deployment', 'xapp')}?dryRun=true`, {
         method: 'DELETE',
-        headers: { 'Content-Type': 'application/json' },
+        headers: { 'Content-Type': 'application/json', ...ifMatch({ uid, generation: null }) },
         body: JSON.stringify({ name, namespace }),
         signal,
       })

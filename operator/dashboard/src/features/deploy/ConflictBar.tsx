@@ -15,13 +15,20 @@ interface ConflictBarProps {
   base: string
   theirs: string
   mine: string
+  /** It is another xApp of the same name. */
+  isReplaced: boolean
   at: string | null
   onTakeTheirs: () => void
   onKeepMine: () => void
 }
 
-/** Somebody else changed the values meanwhile. What is typed here stays until a person decides. */
-export function ConflictBar({ base, theirs, mine, at, onTakeTheirs, onKeepMine }: ConflictBarProps) {
+/** Returns what somebody else did meanwhile. */
+export function conflictTitle(isReplaced: boolean): string {
+  return isReplaced ? 'Somebody else replaced this xApp' : 'Changed by somebody else'
+}
+
+/** Somebody else changed or replaced the xApp meanwhile. What is typed here stays until a person decides. */
+export function ConflictBar({ base, theirs, mine, isReplaced, at, onTakeTheirs, onKeepMine }: ConflictBarProps) {
   const [isComparing, setComparing] = useState(false)
   const [view, setView] = useState<'mine' | 'base'>('mine')
   const layout = useMediaQuery('(max-width: 719px)') ? 'unified' : 'side'
@@ -45,13 +52,14 @@ export function ConflictBar({ base, theirs, mine, at, onTakeTheirs, onKeepMine }
       tone="warn"
       title={
         <>
-          {'Changed by somebody else at '}
+          {`${conflictTitle(isReplaced)} at `}
           <Time at={at} show="time" />
         </>
       }
       actions={buttons}
     >
       <p>
+        {isReplaced && 'The one that you edited was uninstalled, and another one of its name was deployed since. '}
         Nothing that you typed is lost. With &quot;Keep mine&quot;, what you typed replaces theirs when you press
         Upgrade.
       </p>

@@ -22,7 +22,7 @@ import { LeaveGuard } from '~/ui/LeaveGuard'
 import { Text } from '~/ui/Text'
 
 import { factsOf } from './chartFacts'
-import { ConflictBar } from './ConflictBar'
+import { ConflictBar, conflictTitle } from './ConflictBar'
 import { deploymentCurl, upgradeKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { FormField } from './IdentityFields'
@@ -83,13 +83,16 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
   const [previewed, setPreviewed] = useState<{ result: DryRun; of: string } | null>(null)
 
   const parts = upgradeParts({ draft: draft.value, method, stored, fields })
-  const isConflict = draft.isDirty && specification.generation !== draft.value.generation
-  const edited = { namespace, name, generation: draft.value.generation }
+  const { uid, generation } = specification
+  const isReplaced = draft.isDirty && uid !== draft.value.uid
+  const isConflict = isReplaced || (draft.isDirty && generation !== draft.value.generation)
+  const edited = { namespace, name, uid: draft.value.uid, generation: draft.value.generation }
   const snapshot = JSON.stringify([
     parts.form,
     parts.values ?? null,
     parts.file?.name ?? null,
     parts.file?.lastModified ?? null,
+    edited.uid,
     edited.generation,
   ])
   const failed = (problem: unknown): void => {
@@ -120,7 +123,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
     rightUntilGone(goneAt),
     right('upgrade'),
     method === 'upload' && draft.value.upload !== null ? right('upload') : ALLOWED,
-    isConflict ? refused('Changed by somebody else: decide first what to do') : ALLOWED,
+    isConflict ? refused(`${conflictTitle(isReplaced)}: decide first what to do`) : ALLOWED,
     form.isChanged || isDone ? ALLOWED : refused('You have not changed anything'),
   )
   const checked = (run: () => void) => () => {
@@ -164,16 +167,16 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
           base={comparedText(draft.value.baseFields, draft.value.baseValues)}
           theirs={comparedText(stored, theirs)}
           mine={comparedText(fields, form.valuesText)}
-          at={record?.updatedAt ?? null}
-          onTakeTheirs={form.discarding.discard}
-          onKeepMine={() =>
-            draft.set((current) => ({
-              ...current,
-              baseValues: theirs,
-              baseFields: stored,
-              generation: specification.generation,
-            }))
-          }
+          isReplaced={isReplaced}
+          at={record === undefined ? null : isReplaced ? record.createdAt : record.updatedAt}
+          onTakeTheirs={() => {
+            setError(null)
+            form.discarding.discard()
+          }}
+          onKeepMine={() => {
+            setError(null)
+            draft.set((current) => ({ ...current, baseValues: theirs, baseFields: stored, uid, generation }))
+          }}
         />
       )}
       <dl className={styles.facts}>

@@ -8,12 +8,13 @@ import { previewValues, putValues, type XAppConfiguration } from '~/api/queries/
 import { xappQuery } from '~/api/queries/xapps'
 import { useRenderLimit } from '~/api/useFetchLimit'
 import { usePermissions } from '~/api/usePermissions'
-import { isTextChanged, valuesDraftKey } from '~/lib/drafts'
+import { isTextChanged } from '~/lib/drafts'
 import { goneXApps, rightUntilGone } from '~/lib/goneXApps'
 import { Problem } from '~/lib/problem'
 import { allOf, ALLOWED, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
 import { useStore } from '~/lib/useStore'
+import { valuesDraftKey } from '~/lib/xapp/typed'
 import type { ChartFacts } from '~/lib/values/checkValues'
 import { Button } from '~/ui/Button'
 import { classes } from '~/ui/classes'
@@ -24,7 +25,7 @@ import { LeaveGuard } from '~/ui/LeaveGuard'
 import { useDiscard } from '~/ui/useDiscard'
 import { useDraft } from '~/ui/useDraft'
 
-import { ConflictBar } from './ConflictBar'
+import { ConflictBar, conflictTitle } from './ConflictBar'
 import { valuesCurl, valuesKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { PreviewPanel } from './PreviewPanel'
@@ -41,17 +42,19 @@ const CONFLICTS = new Set([409, 412])
 interface ValuesDraft {
   text: string
   base: string
+  uid: string
   generation: number
   revision: number | null
 }
 
 interface ValuesForEditingProps {
   config: XAppConfiguration
+  uid: string
   generation: number
   refetch: () => void
 }
 
-export function ValuesForEditing({ config, generation, refetch }: ValuesForEditingProps) {
+export function ValuesForEditing({ config, uid, generation, refetch }: ValuesForEditingProps) {
   const { namespace, name } = route.useParams()
   const { view } = route.useSearch()
   const setSearch = route.useNavigate()
@@ -67,20 +70,23 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
 
   const theirs = config.layers.find(({ from }) => from === 'yours')?.text ?? ''
   const initial = useMemo(
-    (): ValuesDraft => ({ text: theirs, base: theirs, generation, revision: record?.release.revision ?? null }),
-    [theirs, generation, record?.release.revision],
+    (): ValuesDraft => ({ text: theirs, base: theirs, uid, generation, revision: record?.release.revision ?? null }),
+    [theirs, uid, generation, record?.release.revision],
   )
   const draftKey = valuesDraftKey(namespace, name)
   const draft = useDraft(draftKey, initial, isTextChanged)
   const { text, base, revision } = draft.value
   const isChanged = text !== base
   // Another change of the spec, such as an owner, is no conflict: the values are what was edited.
-  const isConflict = draft.isDirty && theirs !== base
-  const edited = { namespace, name, generation: isConflict ? draft.value.generation : generation }
+  const isReplaced = draft.isDirty && uid !== draft.value.uid
+  const isConflict = isReplaced || (draft.isDirty && theirs !== base)
+  const edited = { namespace, name, uid: draft.value.uid, generation: isConflict ? draft.value.generation : generation }
+
+  const snapshotOf = (of: string): string => JSON.stringify([edited, of])
 
   const facts = useFacts(config)
   const layersBelow = useMemo(() => config.layers.filter(({ from }) => from !== 'yours'), [config.layers])
-  const [previewed, setPreviewed] = useState<{ result: DryRun; text: string; generation: number } | null>(null)
+  const [previewed, setPreviewed] = useState<{ result: DryRun; of: string } | null>(null)
   const [refusal, setRefusal] = useState<{ error: unknown; text: string } | null>(null)
   const failed = (error: unknown, sent: string): void => {
     setRefusal({ error, text: sent })
@@ -89,7 +95,7 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
   const preview = useMutation({
     mutationFn: (sent: string) => previewValues(edited, sent),
     onMutate: () => setRefusal(null),
-    onSuccess: (result, sent) => setPreviewed({ result, text: sent, generation: edited.generation }),
+    onSuccess: (result, sent) => setPreviewed({ result, of: snapshotOf(sent) }),
     onError: failed,
   })
   const upgrade = useMutation({
@@ -104,7 +110,7 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
     },
     onError: failed,
   })
-  const isFresh = previewed !== null && previewed.text === text && previewed.generation === edited.generation
+  const isFresh = previewed?.of === snapshotOf(text)
   const isBusy = preview.isPending || upgrade.isPending
   const change = (next: string): void => draft.set((current) => ({ ...current, text: next }))
   const { discard, undo } = useDiscard({
@@ -121,7 +127,7 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
   const canWrite = allOf(
     rightUntilGone(goneAt),
     right('configure'),
-    isConflict ? refused('Changed by somebody else: decide first whose values to take') : ALLOWED,
+    isConflict ? refused(`${conflictTitle(isReplaced)}: decide first whose values to take`) : ALLOWED,
     isChanged || isDone ? ALLOWED : refused('You have not changed anything'),
   )
   const main = (): void => {
@@ -143,16 +149,19 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
           base={base}
           theirs={theirs}
           mine={text}
-          at={record?.updatedAt ?? null}
+          isReplaced={isReplaced}
+          at={record === undefined ? null : isReplaced ? record.createdAt : record.updatedAt}
           onTakeTheirs={discard}
-          onKeepMine={() =>
+          onKeepMine={() => {
+            setRefusal(null)
             draft.set((current) => ({
               ...current,
               base: theirs,
+              uid,
               generation,
               revision: record?.release.revision ?? null,
             }))
-          }
+          }}
         />
       )}
       <p className={styles.muted}>{revision === null ? 'Not deployed yet' : `Based on revision ${revision}`}</p>

@@ -31,12 +31,13 @@ export function ValuesPage() {
   return (
     <Panel title="Values" query={config} ended={ended}>
       {(data) =>
-        data.generation === null ? (
+        data.uid === null || data.generation === null ? (
           <ExternalValues config={data} namespace={namespace} name={name} />
         ) : (
           <ValuesForEditing
             key={`${namespace}/${name}`}
             config={data}
+            uid={data.uid}
             generation={data.generation}
             refetch={() => void config.refetch()}
           />

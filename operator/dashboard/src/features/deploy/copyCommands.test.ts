@@ -8,7 +8,7 @@ import { NO_CREDENTIALS } from './deployDraft'
 import { repositoryPartToCopy } from './newRepository'
 
 const FORM = { xAppName: "it's", method: 'Remote Chart Repository', namespace: 'ric', url: 'https://x' }
-const TARGET = { namespace: 'ric', name: 'acme-ran-hello', generation: 3 }
+const TARGET = { namespace: 'ric', name: 'acme-ran-hello', uid: '1f-2e', generation: 3 }
 
 it('copies a deployment as curl, with files by their names', () => {
   const command = deploymentCurl({ form: FORM, fileName: 'a.tgz', valuesText: 'password: geheim' }, null)
@@ -18,8 +18,9 @@ it('copies a deployment as curl, with files by their names', () => {
   expect(command).not.toContain('geheim')
 })
 
-it('copies an upgrade with the generation that was edited', () => {
-  expect(deploymentCurl({ form: FORM, fileName: null, valuesText: null }, TARGET)).toContain('If-Match: "3"')
+it('copies an upgrade with the xApp and the generation that were edited', () => {
+  expect(deploymentCurl({ form: FORM, fileName: null, valuesText: null }, TARGET)).toContain('If-Match: "1f-2e/3"')
+  expect(valuesCurl(TARGET)).toContain('If-Match: "1f-2e/3"')
   expect(valuesCurl(TARGET)).toContain('--data-binary @values.yaml')
 })
 

@@ -1,7 +1,8 @@
-import type { DeploymentParts } from '~/api/queries/deployments'
+import type { DeploymentParts, Edited } from '~/api/queries/deployments'
 import { curlCommand, kubectlApply, kubectlPatch, type CurlPart } from '~/lib/commands'
 import { withPlaceholders } from '~/lib/deploy/secretPlaceholders'
 import { apiPath } from '~/lib/query'
+import { ifMatch } from '~/lib/xapp/ifMatch'
 import type { Value, ValueObject } from '~/lib/values/value'
 import { parseYaml } from '~/lib/values/yamlDocument'
 import { stringifyYaml } from '~/lib/values/yamlText'
@@ -24,7 +25,7 @@ interface Deployment {
 /** curl for a deployment (`name` null) or an upgrade. The values come from a file, so that no secret is in a command. */
 export function deploymentCurl(
   { form, fileName, provenanceName, valuesText, repository }: Deployment,
-  target: { namespace: string; name: string; generation: number } | null,
+  target: Edited | null,
 ): string {
   const parts: CurlPart[] = [{ name: 'xAppForm', value: JSON.stringify(form) }]
   if (repository !== undefined) parts.push({ name: 'repository', value: JSON.stringify(repository) })
@@ -32,9 +33,8 @@ export function deploymentCurl(
   if (provenanceName !== undefined) parts.push({ name: 'provenance', file: provenanceName })
   if (fileName !== null) parts.push({ name: 'file', file: fileName })
   if (target === null) return curlCommand({ method: 'POST', path: '/api/deployment/xapp', form: parts })
-  const { namespace, name, generation } = target
-  const path = apiPath('api', 'deployment', 'xapp', namespace, name)
-  return curlCommand({ method: 'PUT', path, headers: { 'If-Match': `"${generation}"` }, form: parts })
+  const path = apiPath('api', 'deployment', 'xapp', target.namespace, target.name)
+  return curlCommand({ method: 'PUT', path, headers: ifMatch(target), form: parts })
 }
 
 /** `kubectl apply` of the XApp, secrets in its values as placeholders; or why there is none. */
@@ -58,19 +58,11 @@ export function deploymentKubectl(
 }
 
 /** curl for a change of the values, which it reads from a file. */
-export function valuesCurl({
-  namespace,
-  name,
-  generation,
-}: {
-  namespace: string
-  name: string
-  generation: number
-}): string {
+export function valuesCurl(edited: Edited): string {
   return curlCommand({
     method: 'PUT',
-    path: apiPath('api', 'xapps', namespace, name, 'config'),
-    headers: { 'Content-Type': 'application/yaml', 'If-Match': `"${generation}"` },
+    path: apiPath('api', 'xapps', edited.namespace, edited.name, 'config'),
+    headers: { 'Content-Type': 'application/yaml', ...ifMatch(edited) },
     bodyFile: 'values.yaml',
   })
 }

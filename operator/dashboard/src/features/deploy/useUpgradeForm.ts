@@ -20,6 +20,7 @@ import {
   type FieldProblems,
   type Method,
 } from '~/lib/deploy/form'
+import { upgradeDraftKey } from '~/lib/xapp/typed'
 import { useDiscard, type Discarding } from '~/ui/useDiscard'
 import { useDraft, type Draft } from '~/ui/useDraft'
 
@@ -35,6 +36,7 @@ export interface UpgradeDraft {
   valuesText: string | null
   baseValues: string
   baseFields: DeployFields
+  uid: string
   generation: number
 }
 
@@ -76,11 +78,13 @@ export function upgradeParts({
 }: Pick<UpgradeForm, 'method' | 'stored' | 'fields'> & { draft: UpgradeDraft }): DeploymentParts {
   const form = deploymentForm(fields, method)
   const before = deploymentForm(stored, method)
+  // Another xApp may have replaced the one whose chart was a file.
+  const upload = method === 'upload' ? draft.upload : null
   for (const name of Object.keys(before)) if (!(name in form)) form[name] = null
   return {
     form,
-    file: draft.upload?.file,
-    provenance: draft.upload === null ? undefined : (draft.provenance ?? undefined),
+    file: upload?.file,
+    provenance: upload === null ? undefined : (draft.provenance ?? undefined),
     values: draft.valuesText ?? undefined,
   }
 }
@@ -110,11 +114,12 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search,
       valuesText: null,
       baseValues: theirs,
       baseFields: stored,
+      uid: specification.uid,
       generation: specification.generation,
     }),
-    [theirs, stored, specification.generation],
+    [theirs, stored, specification.uid, specification.generation],
   )
-  const draftKey = `upgrade:${namespace}/${name}`
+  const draftKey = upgradeDraftKey(namespace, name)
   const draft = useDraft(draftKey, initial, isUpgradeChanged)
   const { typed, upload } = draft.value
   const [checked, setChecked] = useState<ReadonlySet<FieldName>>(new Set())

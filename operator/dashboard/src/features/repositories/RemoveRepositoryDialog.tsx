@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 
 import { removeRepository, repositoryPath, type Repository } from '~/api/queries/repositories'
+import { usePermissions } from '~/api/usePermissions'
 import { curlCommand, kubectl } from '~/lib/commands'
 import { toast } from '~/lib/toasts'
 import { CopyAs } from '~/ui/CopyAs'
@@ -17,6 +18,7 @@ interface RemoveRepositoryDialogProps {
 export function RemoveRepositoryDialog({ repository, onClose, onRemoved }: RemoveRepositoryDialogProps): ReactElement {
   const { name, namespace } = repository
   const client = useQueryClient()
+  const { right } = usePermissions(namespace)
   const remove = useMutation({
     mutationFn: () => removeRepository(repository),
     onSuccess: async () => {
@@ -35,6 +37,7 @@ export function RemoveRepositoryDialog({ repository, onClose, onRemoved }: Remov
       onConfirm={() => remove.mutate()}
       isPending={remove.isPending}
       isDanger
+      right={right('removeRepository')}
       error={remove.error}
       width="medium"
     >

@@ -6,7 +6,6 @@ import { allOf, refused } from '~/lib/rights'
 import { rollbackTarget } from '~/lib/xapp/advice'
 import { CommandsDialog } from '~/features/xapp/CommandsDialog'
 import { useOpenXApp } from '~/features/xapp/openXApp'
-import { RollbackDialog } from '~/features/xapp/RollbackDialog'
 import { UninstallDialog } from '~/features/xapp/UninstallDialog'
 import { useAct } from '~/features/xapp/useAct'
 import { Button } from '~/ui/Button'
@@ -14,14 +13,15 @@ import { ButtonLink } from '~/ui/Link'
 import { MenuButton, type MenuAction } from '~/ui/Menu'
 import { ErrorText } from '~/ui/ProblemPanel'
 
-type OpenDialog = 'none' | 'uninstall' | 'rollback' | 'commands'
+type OpenDialog = 'none' | 'uninstall' | 'commands'
 
 /** The buttons of the head: all that can be done with the open xApp. */
 export function ActionsOfXApp(): ReactElement {
-  const { id, record, change } = useOpenXApp()
+  const { record, change, askToRollBack } = useOpenXApp()
   const [dialog, setDialog] = useState<OpenDialog>('none')
   const act = useAct()
   const close = (): void => setDialog('none')
+  const target = rollbackTarget(record)
   if (record.source === 'labels') {
     return (
       <>
@@ -45,19 +45,18 @@ export function ActionsOfXApp(): ReactElement {
         icon={act.isPending ? <LoaderCircle size={16} aria-label="in progress" /> : undefined}
         items={moreItems({
           isSuspended: record.phase === 'Suspended',
-          target: rollbackTarget(record),
+          target,
           rollbackRight: change('rollback'),
           actRight: allOf(act.isPending ? refused('The last request is still on its way') : null, change('act')),
           onAct: act.mutate,
-          onRollBack: () => setDialog('rollback'),
+          onRollBack: () => target !== null && askToRollBack(target),
           onCommands: () => setDialog('commands'),
         })}
       />
       <Button variant="danger" right={change('uninstall')} onPress={() => setDialog('uninstall')}>
         Uninstall...
       </Button>
-      {dialog === 'uninstall' && <UninstallDialog id={id} uid={record.uid} onClose={close} />}
-      {dialog === 'rollback' && <RollbackDialog revision={rollbackTarget(record)} onClose={close} />}
+      {dialog === 'uninstall' && <UninstallDialog onClose={close} />}
       {dialog === 'commands' && <CommandsDialog onClose={close} />}
     </>
   )

@@ -6,15 +6,8 @@ import { useHealth } from '~/features/xapp/useHealth'
 import { useLastLines } from '~/features/xapp/useLastLines'
 import { describeError } from '~/lib/problem'
 import { adviceFor } from '~/lib/xapp/advice'
-import {
-  causeReport,
-  culpritText,
-  currentMessage,
-  findCause,
-  timesText,
-  type Cause,
-  type Culprit,
-} from '~/lib/xapp/cause'
+import { causeReport, culpritText, findCause, timesText, type Cause, type Culprit } from '~/lib/xapp/cause'
+import { currentMessage } from '~/lib/xapp/currentMessage'
 import { plainLines } from '~/lib/xapp/logLines'
 import { Code } from '~/ui/Code'
 import { CopyButton } from '~/ui/CopyButton'

@@ -4,6 +4,7 @@ import { xappPath } from '~/api/queries/xappDetails'
 import { useOpenXApp, type XAppDetails } from '~/features/xapp/openXApp'
 import { curlCommand, kubectl } from '~/lib/commands'
 import { uninstallCommands } from '~/lib/xapps/uninstallCommands'
+import { ifMatch } from '~/lib/xapp/ifMatch'
 import { rollbackTarget } from '~/lib/xapp/advice'
 import { Code } from '~/ui/Code'
 import { Dialog } from '~/ui/Dialog'
@@ -66,8 +67,9 @@ function commandsOf(record: XAppDetails, now: string): Commands[] {
 }
 
 function changes(record: XAppDetails, path: string, now: string): Commands[] {
-  const { name, namespace } = record
-  const act = (action: string) => curlCommand({ method: 'POST', path: `${path}/actions`, json: { action } })
+  const { name, namespace, uid } = record
+  const headers = ifMatch({ uid, generation: null })
+  const act = (action: string) => curlCommand({ method: 'POST', path: `${path}/actions`, headers, json: { action } })
   const annotate = (key: string, value: string) =>
     kubectl(['annotate', 'xapp', name, '-n', namespace, '--overwrite', `xapp-operator.io/${key}=${value}`])
   const patch = (isSuspended: boolean) =>
@@ -90,7 +92,7 @@ function changes(record: XAppDetails, path: string, now: string): Commands[] {
           {
             id: 'rollback',
             label: `Roll back to revision ${target}`,
-            curl: curlCommand({ method: 'POST', path: `${path}/rollback`, json: { revision: target } }),
+            curl: curlCommand({ method: 'POST', path: `${path}/rollback`, headers, json: { revision: target } }),
             kubectl: annotate('rollback-to', `${target}@${now}`),
           },
         ]),

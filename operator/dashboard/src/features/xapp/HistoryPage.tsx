@@ -1,11 +1,10 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
-import { useState, type ReactElement } from 'react'
+import type { ReactElement } from 'react'
 
 import { historyQuery, type RevisionRow } from '~/api/queries/xappDetails'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { RevisionPanel } from '~/features/xapp/RevisionPanel'
-import { RollbackDialog } from '~/features/xapp/RollbackDialog'
 import { useEnded } from '~/features/xapp/useEnded'
 import { useKnownRevisions } from '~/features/xapp/useKnownRevisions'
 import { allOf, refused } from '~/lib/rights'
@@ -31,7 +30,6 @@ export function HistoryPage(): ReactElement {
   const ended = useEnded()
   const { page, revision, with: other } = route.useSearch()
   const navigate = route.useNavigate()
-  const [target, setTarget] = useState<number | null>(null)
   const { query: history, note } = useLeftPage(
     useQuery({ ...historyQuery(id, page, record.release.revision), enabled: goneAt === null }),
     page,
@@ -61,7 +59,7 @@ export function HistoryPage(): ReactElement {
               {note}
               <DataTable
                 caption="Revisions of the release"
-                columns={columns(content, setTarget)}
+                columns={columns(content)}
                 rows={content}
                 rowKey={(row) => String(row.revision)}
                 currentRow={revision === null ? null : String(revision)}
@@ -83,12 +81,11 @@ export function HistoryPage(): ReactElement {
           )
         }
       </Panel>
-      {target !== null && <RollbackDialog revision={target} onClose={() => setTarget(null)} />}
     </div>
   )
 }
 
-function columns(all: readonly RevisionRow[], onRollBack: (revision: number) => void): Column<RevisionRow>[] {
+function columns(all: readonly RevisionRow[]): Column<RevisionRow>[] {
   return [
     { id: 'revision', header: 'Revision', cell: (row) => <Revision row={row} /> },
     { id: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status ?? 'unknown'} isPlain /> },
@@ -107,7 +104,7 @@ function columns(all: readonly RevisionRow[], onRollBack: (revision: number) => 
       header: 'Actions',
       hidesLabel: true,
       align: 'end',
-      cell: (row) => <RowActions row={row} all={all} onRollBack={onRollBack} />,
+      cell: (row) => <RowActions row={row} all={all} />,
     },
   ]
 }
@@ -125,11 +122,10 @@ function Revision({ row: { revision, action, appVersion } }: { row: RevisionRow 
 interface RowActionsProps {
   row: RevisionRow
   all: readonly RevisionRow[]
-  onRollBack: (revision: number) => void
 }
 
-function RowActions({ row: { revision }, all, onRollBack }: RowActionsProps): ReactElement {
-  const { id, record, change, see } = useOpenXApp()
+function RowActions({ row: { revision }, all }: RowActionsProps): ReactElement {
+  const { id, record, change, see, askToRollBack } = useOpenXApp()
   const inForce = record.release.revision
   const isInForce = revision === inForce
   const before = all.find((each) => each.revision < revision)?.revision ?? null
@@ -153,7 +149,7 @@ function RowActions({ row: { revision }, all, onRollBack }: RowActionsProps): Re
         size="small"
         label={`Roll back to revision ${revision}...`}
         right={allOf(isInForce ? refused('This revision is in force') : null, change('rollback'))}
-        onPress={() => onRollBack(revision)}
+        onPress={() => askToRollBack(revision)}
       >
         Roll back...
       </Button>

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState, type ReactElement } from 'react'
 
 import { OWN_API_MAX_BYTES, ownConfigQuery, putOwnConfig, readOwnConfig } from '~/api/queries/ownApi'
+import { xappQuery } from '~/api/queries/xapps'
 import { CompareView, TextEditor } from '~/editor/lazy'
 import { useValuesCheck } from '~/editor/useValuesCheck'
 import { useOpenXApp } from '~/features/xapp/openXApp'
@@ -26,6 +27,8 @@ interface Draft {
   text: string
   /** What the xApp had when the edit began. */
   base: string
+  /** Of that xApp. */
+  uid: string
 }
 
 interface OwnConfigEditorProps {
@@ -39,7 +42,7 @@ interface OwnConfigEditorProps {
 export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorProps): ReactElement {
   const { id, record, change } = useOpenXApp()
   const client = useQueryClient()
-  const draftKey = `own-api:${record.uid}`
+  const draftKey = `own-api:${id.namespace}/${id.name}`
   const draft = useDraft<Draft | null>(draftKey, null, isTextChanged)
   const text = draft.value?.text ?? current
   const isDirty = isTextChanged(draft.value)
@@ -50,15 +53,18 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
     discard: draft.discard,
     restore: draft.set,
   })
-  const isChangedByOthers = isDirty && draft.value?.base !== current
+  const isReplaced = isDirty && draft.value?.uid !== record.uid
+  const isChangedByOthers = isReplaced || (isDirty && draft.value?.base !== current)
   const check = useValuesCheck(text, { defaultsText: '', schemaText, dependencies: [] })
   // The keys of a configuration are those of its schema: only what the schema refuses counts.
   const problems = check.problems.filter(({ severity }) => severity === 'error')
   const syntax = jsonProblem(text)
   const save = useMutation({
     mutationFn: async (wanted: Draft): Promise<'saved' | 'changed'> => {
+      // The API of an xApp knows no If-Match: what it is now is read just before.
+      const { uid } = await client.query({ ...xappQuery(id.namespace, id.name), staleTime: 0 })
       const now = formatJson(await readOwnConfig(base))
-      if (now !== wanted.base) return 'changed'
+      if (uid !== wanted.uid || now !== wanted.base) return 'changed'
       await putOwnConfig(base, wanted.text)
       return 'saved'
     },
@@ -76,6 +82,7 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
     isDirty ? null : refused('Nothing was changed'),
     syntax === null ? null : refused(`This is no JSON: ${syntax}`),
     new Blob([text]).size > OWN_API_MAX_BYTES ? refused('The text is larger than 1 MiB') : null,
+    isReplaced ? refused('Somebody else replaced this xApp: take theirs or keep yours first') : null,
     isChangedByOthers ? refused('It was changed by somebody else: take theirs or keep yours first') : null,
   )
   const submit = (): void => {
@@ -86,10 +93,11 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
       <LeaveGuard when={isDirty} />
       {isChangedByOthers && (
         <ChangedByOthers
+          isReplaced={isReplaced}
           mine={text}
           theirs={current}
           onTake={discard}
-          onKeep={() => draft.set({ text, base: current })}
+          onKeep={() => draft.set({ text, base: current, uid: record.uid })}
         />
       )}
       <TextEditor
@@ -97,7 +105,7 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
         value={text}
         language="json"
         problems={problems}
-        onChange={(next) => draft.set({ text: next, base: draft.value?.base ?? current })}
+        onChange={(next) => draft.set({ base: current, uid: record.uid, ...draft.value, text: next })}
         onSubmit={submit}
       />
       {problems.length > 0 && (
@@ -135,19 +143,21 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
 }
 
 interface ChangedByOthersProps {
+  /** It is another xApp of the same name. */
+  isReplaced: boolean
   mine: string
   theirs: string
   onTake: () => void
   onKeep: () => void
 }
 
-function ChangedByOthers({ mine, theirs, onTake, onKeep }: ChangedByOthersProps): ReactElement {
+function ChangedByOthers({ isReplaced, mine, theirs, onTake, onKeep }: ChangedByOthersProps): ReactElement {
   const [compares, setCompares] = useState(false)
   return (
     <>
       <Notice
         tone="warn"
-        title="Changed by somebody else meanwhile"
+        title={isReplaced ? 'Somebody else replaced this xApp' : 'Changed by somebody else meanwhile'}
         isLive
         actions={
           <>

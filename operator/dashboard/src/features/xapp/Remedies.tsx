@@ -1,9 +1,8 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useState, type ReactElement } from 'react'
+import type { ReactElement } from 'react'
 
 import { AdoptLink, PageAction } from '~/features/xapp/ActionsOfXApp'
 import { useOpenXApp } from '~/features/xapp/openXApp'
-import { RollbackDialog } from '~/features/xapp/RollbackDialog'
 import { useAct } from '~/features/xapp/useAct'
 import { rollbackTarget, type Remedy } from '~/lib/xapp/advice'
 import { Button } from '~/ui/Button'
@@ -75,16 +74,12 @@ function RemedyButton({ remedy, act }: { remedy: Remedy; act: ReturnType<typeof 
 }
 
 function RollbackButton(): ReactElement | null {
-  const { record, change } = useOpenXApp()
-  const [isOpen, setOpen] = useState(false)
+  const { record, change, askToRollBack } = useOpenXApp()
   const target = rollbackTarget(record)
   if (target === null) return null
   return (
-    <>
-      <Button size="small" right={change('rollback')} onPress={() => setOpen(true)}>
-        {`Roll back to ${target}`}
-      </Button>
-      {isOpen && <RollbackDialog revision={target} onClose={() => setOpen(false)} />}
-    </>
+    <Button size="small" right={change('rollback')} onPress={() => askToRollBack(target)}>
+      {`Roll back to ${target}`}
+    </Button>
   )
 }

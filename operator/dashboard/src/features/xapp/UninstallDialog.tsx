@@ -1,28 +1,28 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { ReactElement } from 'react'
+import { useState, type ReactElement } from 'react'
 
-import { uninstallXApp, xappQuery } from '~/api/queries/xapps'
-import { removalQuery, type XAppId } from '~/api/queries/xappDetails'
+import { readAgainAfter, uninstallXApp } from '~/api/queries/xappActions'
+import { xappQuery } from '~/api/queries/xapps'
+import { removalQuery } from '~/api/queries/xappDetails'
+import { lostReason, useOpenXApp } from '~/features/xapp/openXApp'
 import { describeError } from '~/lib/problem'
+import { allOf, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
 import { removalGaps, removalSentences, type RemovalPreview } from '~/lib/xapp/removal'
 import { ConfirmDialog } from '~/ui/Dialog'
+import { Notice } from '~/ui/Notice'
 import { Skeleton } from '~/ui/Skeleton'
 import { Text } from '~/ui/Text'
 
 import styles from './UninstallDialog.module.css'
 
-interface UninstallDialogProps {
-  id: XAppId
-  /** Another xApp of the same name is not removed. */
-  uid: string
-  onClose: () => void
-}
-
-/** Asks before uninstalling, and says what goes and what stays. */
-export function UninstallDialog({ id, uid, onClose }: UninstallDialogProps): ReactElement {
+/** Asks before uninstalling, and says what goes and what stays. Another xApp of the same name is not removed. */
+export function UninstallDialog({ onClose }: { onClose: () => void }): ReactElement {
+  const { id, record, goneAt, change } = useOpenXApp()
+  const [uid] = useState(record.uid)
   const client = useQueryClient()
-  const preview = useQuery(removalQuery(id))
+  const lost = lostReason(record, uid, goneAt)
+  const preview = useQuery({ ...removalQuery({ ...id, uid }), enabled: lost === null })
   const uninstall = useMutation({
     mutationFn: () => uninstallXApp(id.namespace, id.name, uid),
     onSuccess: (wasThere) => {
@@ -30,6 +30,7 @@ export function UninstallDialog({ id, uid, onClose }: UninstallDialogProps): Rea
       onClose()
       return client.invalidateQueries({ queryKey: xappQuery(id.namespace, id.name).queryKey })
     },
+    onError: (error) => readAgainAfter(client, id, error),
   })
   return (
     <ConfirmDialog
@@ -40,9 +41,15 @@ export function UninstallDialog({ id, uid, onClose }: UninstallDialogProps): Rea
       onConfirm={() => uninstall.mutate()}
       isPending={uninstall.isPending}
       isDanger
+      right={allOf(lost === null ? null : refused(lost), change('uninstall'))}
       error={uninstall.error}
       width="medium"
     >
+      {lost !== null && (
+        <Notice tone="warn" isLive>
+          {lost}
+        </Notice>
+      )}
       {preview.data !== undefined ? (
         <Removal preview={preview.data} namespace={id.namespace} />
       ) : preview.error !== null ? (

@@ -8,6 +8,7 @@ import { specQuery, type XAppId } from '~/api/queries/xappDetails'
 import { usePermissions } from '~/api/usePermissions'
 import { ActionsOfXApp } from '~/features/xapp/ActionsOfXApp'
 import { OpenXAppContext, type OpenXApp, type XAppDetails } from '~/features/xapp/openXApp'
+import { RollbackDialog } from '~/features/xapp/RollbackDialog'
 import { StateBars } from '~/features/xapp/StateBars'
 import { useNeighbours, type Neighbour } from '~/features/xapp/useNeighbours'
 import { useXAppRecord } from '~/features/xapp/useXAppRecord'
@@ -47,6 +48,7 @@ function LayoutOf({ id }: { id: XAppId }): ReactElement {
   useKeptSpec(id, goneAt === null ? record : undefined)
   useGoneStore(id, goneAt?.getTime() ?? null)
   const width = usePageWidth()
+  const [rollbackTo, setRollbackTo] = useState<number | null>(null)
   if (record === undefined) return <Unread id={id} error={query.error} query={query} />
   const open: OpenXApp = {
     id,
@@ -55,6 +57,7 @@ function LayoutOf({ id }: { id: XAppId }): ReactElement {
     isSettled: isSettled(record, record.health),
     see: right,
     change: (action) => changeRight(record, goneAt, right(action), action),
+    askToRollBack: setRollbackTo,
   }
   return (
     <OpenXAppContext value={open}>
@@ -70,6 +73,8 @@ function LayoutOf({ id }: { id: XAppId }): ReactElement {
         <XAppTabs />
         <Outlet />
       </Page>
+      {/* Here, where no news of the xApp closes it or gives it another revision. */}
+      {rollbackTo !== null && <RollbackDialog revision={rollbackTo} onClose={() => setRollbackTo(null)} />}
     </OpenXAppContext>
   )
 }
@@ -87,12 +92,13 @@ function useKeptSpec(id: XAppId, record: XAppDetails | undefined): void {
   const client = useQueryClient()
   const { namespace, name } = id
   const generation = record?.source === 'xapp' ? record.generation : null
+  const uid = record?.uid
   useEffect(() => {
     if (generation === null) return
     // Without them, nothing is lost but the offer.
     void client.query({ ...specQuery({ namespace, name }), staleTime: 0 }).catch(() => undefined)
     void client.query({ ...configQuery(namespace, name), staleTime: 0 }).catch(() => undefined)
-  }, [client, namespace, name, generation])
+  }, [client, namespace, name, uid, generation])
 }
 
 /** Tells the pages below that are no part of this feature. */

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient, type UseMutationResult } from '@tanstack/react-query'
 
-import { actOnXApp, showRecord, type XAppActionName, type XAppRecord } from '~/api/queries/xappActions'
+import { actOnXApp, readAgainAfter, showRecord, type XAppActionName, type XAppRecord } from '~/api/queries/xappActions'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { toast } from '~/lib/toasts'
 
@@ -15,13 +15,14 @@ const ACCEPTED: Readonly<Record<XAppActionName, string>> = {
 
 /** Asks the operator to do something about the open xApp. */
 export function useAct(): UseMutationResult<XAppRecord, Error, XAppActionName> {
-  const { id } = useOpenXApp()
+  const { id, record: shown } = useOpenXApp()
   const client = useQueryClient()
   return useMutation({
-    mutationFn: (action: XAppActionName) => actOnXApp(id, action),
+    mutationFn: (action: XAppActionName) => actOnXApp(id, shown.uid, action),
     onSuccess: (record, action) => {
       showRecord(client, id, record)
       toast(ACCEPTED[action])
     },
+    onError: (error) => readAgainAfter(client, id, error),
   })
 }

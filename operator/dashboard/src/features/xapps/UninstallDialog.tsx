@@ -2,9 +2,11 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type ReactElement } from 'react'
 
 import { removalQuery } from '~/api/queries/xappDetails'
-import { uninstallXApp, type XApp } from '~/api/queries/xapps'
+import { uninstallXApp } from '~/api/queries/xappActions'
+import type { XApp } from '~/api/queries/xapps'
 import { inBatches } from '~/lib/inBatches'
 import { describeError } from '~/lib/problem'
+import { allOf, refused, type Right } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
 import { removalGaps, removalSentences } from '~/lib/xapp/removal'
 import { uninstallCommands } from '~/lib/xapps/uninstallCommands'
@@ -15,6 +17,7 @@ import { Skeleton } from '~/ui/Skeleton'
 import { Text } from '~/ui/Text'
 import { TextField } from '~/ui/TextField'
 
+import { useUninstallRight } from './useUninstallRight'
 import styles from './XAppsPage.module.css'
 
 const AT_ONCE = 6
@@ -37,6 +40,7 @@ export function UninstallDialog({ xapps, onClose, onDone }: UninstallDialogProps
   const [isPending, setPending] = useState(false)
   const [failures, setFailures] = useState<ReadonlyMap<string, string>>(new Map())
   const client = useQueryClient()
+  const right = useUninstallRight(chosen)
   const mustType = chosen.length >= NUMBER_TYPED_FROM
 
   const uninstall = async (): Promise<void> => {
@@ -80,7 +84,7 @@ export function UninstallDialog({ xapps, onClose, onDone }: UninstallDialogProps
       onConfirm={() => void uninstall()}
       isPending={isPending}
       isDanger
-      refusal={refusalOf(chosen.length, mustType, typed)}
+      right={allOf(refusalOf(chosen.length, mustType, typed), right)}
       width="medium"
     >
       {failures.size > 0 && (
@@ -118,14 +122,14 @@ export function UninstallDialog({ xapps, onClose, onDone }: UninstallDialogProps
   )
 }
 
-function refusalOf(count: number, mustType: boolean, typed: string): string | null {
-  if (count === 0) return 'Only xApps that were deployed with an XApp resource can be uninstalled here'
-  if (mustType && typed.trim() !== String(count)) return `Type ${count} first`
+function refusalOf(count: number, mustType: boolean, typed: string): Right | null {
+  if (count === 0) return refused('Only xApps that were deployed with an XApp resource can be uninstalled here')
+  if (mustType && typed.trim() !== String(count)) return refused(`Type ${count} first`)
   return null
 }
 
-function OnePreview({ xapp: { namespace, name } }: { xapp: XApp }): ReactElement {
-  const preview = useQuery(removalQuery({ namespace, name }))
+function OnePreview({ xapp: { namespace, name, uid } }: { xapp: XApp }): ReactElement {
+  const preview = useQuery(removalQuery({ namespace, name, uid }))
   if (preview.data !== undefined)
     return (
       <>

@@ -2,7 +2,8 @@ import { QueryClient, QueryClientProvider, useQuery } from '@tanstack/react-quer
 import { act, renderHook, waitFor } from '@testing-library/react'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 
-import { uninstallXApp, xappsQuery } from '~/api/queries/xapps'
+import { uninstallXApp } from '~/api/queries/xappActions'
+import { xappsQuery } from '~/api/queries/xapps'
 import { allowPathsInRequests } from '~/api/testRequests'
 import { useLiveList } from '~/features/xapps/useLiveList'
 import { fieldErrors } from '~/lib/problem'

@@ -80,13 +80,6 @@ function reasonOf({ reason, lastState }: Container): string | null {
   return reason === 'CrashLoopBackOff' && last === OUT_OF_MEMORY ? last : (reason ?? last)
 }
 
-export type Told = Pick<XApp, 'phase' | 'reason' | 'message'>
-
-/** Returns the message of the operator, unless it is older than the uninstall, which goes on in a suspended xApp too. */
-export function currentMessage({ phase, reason, message }: Told): string | null {
-  return phase === 'Uninstalling' && reason === 'Suspended' ? null : message
-}
-
 /** While a deployment runs as it should, nothing is wrong yet. */
 function isAtFault(xapp: XApp, culprit: Culprit | null): boolean {
   // What fails while it goes does not keep it from going.

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 
-import { placeOfRevision } from '~/lib/xapp/revisions'
+import { placeOfRevision, revisionDoubt, whyNoTarget } from '~/lib/xapp/revisions'
+import type { Revision } from '~/lib/xapp/types'
 
 const rows = (...numbers: number[]) => numbers.map((revision) => ({ revision }))
 
@@ -21,4 +22,27 @@ it('looks for others only where another page can have them', () => {
   ])
   expect(placeOfRevision(9, { ...middle, page: 1 })).toBe('nowhere')
   expect(placeOfRevision(5, { ...middle, page: 3 })).toBe('nowhere')
+})
+
+function past(revision: number, changes: Partial<Revision> = {}): Revision {
+  return { revision, status: 'superseded', action: 'Upgrade', description: null, ...changes }
+}
+
+it('says when a revision cannot be rolled back to any more', () => {
+  const xapp = { history: [past(4, { status: 'deployed' }), past(3)], release: { revision: 4 } }
+  expect(whyNoTarget(3, xapp)).toBeNull()
+  expect(whyNoTarget(4, xapp)).toBe('Revision 4 is in force by now.')
+  expect(whyNoTarget(2, xapp)).toContain('Revision 2 is no longer in the history')
+})
+
+it('warns of revisions that never worked', () => {
+  const history = [
+    past(4, { status: 'deployed' }),
+    past(3, { status: 'failed' }),
+    past(2, { status: 'pending-upgrade' }),
+  ]
+  expect(revisionDoubt(4, history)).toBeNull()
+  expect(revisionDoubt(3, history)).toContain('never worked')
+  expect(revisionDoubt(2, history)).toContain('never worked')
+  expect(revisionDoubt(1, history)).toBeNull()
 })

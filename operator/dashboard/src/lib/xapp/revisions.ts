@@ -1,4 +1,6 @@
-/** Which revisions a history has, as far as one page of it tells. */
+/** The revisions of a release: which ones a history has, and what is known about them. */
+
+import type { Revision, XApp } from '~/lib/xapp/types'
 
 interface HistoryPage {
   page: number
@@ -19,4 +21,19 @@ export function placeOfRevision(
   const isOnNewerPage = revision > newest && page > 1
   const isOnOlderPage = revision < oldest && page < last_page
   return isOnNewerPage || isOnOlderPage ? 'elsewhere' : 'nowhere'
+}
+
+/** Returns why a revision that somebody asked about cannot be rolled back to by now; null if it can. */
+export function whyNoTarget(revision: number, { history, release }: Pick<XApp, 'history' | 'release'>): string | null {
+  if (release.revision === revision) return `Revision ${revision} is in force by now.`
+  if (history.some((each) => each.revision === revision)) return null
+  return `Revision ${revision} is no longer in the history: only the newest revisions are kept.`
+}
+
+/** Returns what is known against a revision as one to roll back to; null if nothing is. */
+export function revisionDoubt(revision: number, history: readonly Revision[]): string | null {
+  const status = history.find((each) => each.revision === revision)?.status ?? ''
+  if (status === 'failed') return 'It never worked: Helm could not deploy it.'
+  if (status.startsWith('pending')) return 'It never worked: its deployment did not end.'
+  return null
 }

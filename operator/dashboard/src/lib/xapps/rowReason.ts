@@ -1,4 +1,4 @@
-import { currentMessage, type Told } from '~/lib/xapp/cause'
+import { currentMessage, type Told } from '~/lib/xapp/currentMessage'
 
 const POD_AT_FAULT = /^.*?\bpod (\S+): (container \S+: .+)$/s
 const ROLLED_BACK = /^; (rolled back to revision \d+)/

@@ -1,7 +1,8 @@
 import { curlCommand, kubectl } from '~/lib/commands'
+import { ifMatch } from '~/lib/xapp/ifMatch'
 
 /** The commands that uninstall these xApps: one curl each, and one kubectl for each namespace. */
-export function uninstallCommands(xapps: readonly { namespace: string; name: string }[]): {
+export function uninstallCommands(xapps: readonly { namespace: string; name: string; uid: string }[]): {
   curl: string
   kubectl: string
 } {
@@ -9,8 +10,13 @@ export function uninstallCommands(xapps: readonly { namespace: string; name: str
   for (const { namespace, name } of xapps) byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), name])
   return {
     curl: xapps
-      .map(({ namespace, name }) =>
-        curlCommand({ method: 'DELETE', path: '/api/deployment/xapp', json: { name, namespace } }),
+      .map(({ namespace, name, uid }) =>
+        curlCommand({
+          method: 'DELETE',
+          path: '/api/deployment/xapp',
+          headers: ifMatch({ uid, generation: null }),
+          json: { name, namespace },
+        }),
       )
       .join('\n'),
     kubectl: [...byNamespace]
