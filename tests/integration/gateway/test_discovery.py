@@ -78,6 +78,7 @@ def test_a_service_is_listed_as_it_is_created_changed_and_deleted(client: Gatewa
         "namespace": client.namespace,
         "type": "ClusterIP",
         "clusterIP": made["spec"]["clusterIP"],
+        "externalName": None,
         "labels": {"app": "ric"},
         "ports": [port],
         "xApp": None,
@@ -93,6 +94,11 @@ def test_a_service_is_listed_as_it_is_created_changed_and_deleted(client: Gatewa
     assert (found["type"], found["labels"]) == ("NodePort", {"tier": "edge"})
     assert found["ports"] == [{**port, "nodePort": changed["spec"]["ports"][0]["nodePort"]}]
     client.api.delete(f"{path}/e2-node")
+    outside = {"type": "ExternalName", "externalName": "e2.example.com"}
+    client.api.create(path, {"metadata": {"name": "outside"}, "spec": outside})
+    (found,) = wait_for_services(client, "outside")
+    assert (found["clusterIP"], found["externalName"]) == (None, "e2.example.com")
+    client.api.delete(f"{path}/outside")
     wait_for_services(client)
 
 

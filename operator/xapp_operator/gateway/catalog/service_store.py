@@ -115,7 +115,13 @@ class WatchedServices(WatchedStore[ServiceEntry]):
         object_labels = read_labels(metadata, self._label_sets)
         namespace, name = intern(text(metadata, "namespace")), text(metadata, "name")
         labels = {intern(label): intern(str(value)) for label, value in obj(metadata, "labels").items()}
-        record: JsonObject = {"name": name, "namespace": namespace, **status, "labels": {**labels}}
+        record: JsonObject = {
+            "name": name,
+            "namespace": namespace,
+            **status,
+            "externalName": text(obj(body, "spec"), "externalName") or None,
+            "labels": {**labels},
+        }
         ports = (str(port.get(member) or "") for port in items(status, "ports") for member in ("name", "port"))
         return ServiceEntry(
             namespace=namespace,

@@ -280,6 +280,9 @@ class DiscoveredService(ServiceModel):
     """One Service of the cluster, whether it belongs to an xApp or not."""
 
     namespace: str
+    external_name: str | None = Field(
+        description="The name outside the cluster that an ExternalName Service stands for."
+    )
     labels: dict[str, str]
     x_app: XAppReference | None = Field(
         description="The xApp that it belongs to; also null if the caller may not list xApps there."
