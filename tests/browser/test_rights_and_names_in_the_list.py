@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from playwright.sync_api import Page, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.browser.keyboard import tab_to
 from tests.support.charts import chart_archive
 from tests.support.xapps import XAppClient
 
 LONG_NAME: Final = "acme-ran-a-name-that-is-cut-in-its-middle"
+OWNER: Final = "the-operations-centre-of-the-north@acme.example"
+IS_WHOLE: Final = """(one) => {
+  one.scrollIntoView({ block: 'nearest' })
+  const range = document.createRange()
+  range.selectNodeContents(one)
+  const text = range.getBoundingClientRect(), box = one.getBoundingClientRect()
+  const end = [...range.getClientRects()].at(-1)
+  const isCut = text.right > box.right + 1 || text.bottom > box.bottom + 1
+  return !isCut && one.contains(document.elementFromPoint(end.right - 3, (end.top + end.bottom) / 2))
+}"""
 COPIED: Final = "one => { getSelection().selectAllChildren(one); return getSelection().toString() }"
 
 
@@ -42,6 +54,38 @@ def test_who_may_list_no_xapps_is_told_which_right_is_missing(
     expect(refusal).to_contain_text(xapps.namespace)
     dashboard.screenshots("list-refused")
     expect(page.get_by_text("No xApp found")).to_have_count(0)
+
+
+def test_a_long_owner_is_whole_for_mouse_and_keyboard_and_among_the_facts(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    manifest = xapps.uploaded_manifest("acme-ran-owned", chart_archive())
+    xapps.apply({**manifest, "spec": {**manifest["spec"], "owner": OWNER}})
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("view"), f"/xapps?namespace={xapps.namespace}")
+    row = page.get_by_role("row", name=re.compile("acme-ran-owned"))
+    for width in (1280, 800):
+        page.set_viewport_size({"width": width, "height": 720})
+        page.mouse.move(0, 0)
+        page.get_by_role("heading", level=1).focus()
+        owner = row.get_by_text(re.compile(OWNER)).locator("visible=true")
+        assert not owner.evaluate(IS_WHOLE), "it needs no more room than there is"
+        before = row.bounding_box()
+        tab_to(page, row.get_by_role("link"))
+        assert owner.evaluate(IS_WHOLE), f"{width} pixels wide"
+        assert row.bounding_box() == before
+        page.get_by_role("heading", level=1).focus()
+        assert not owner.evaluate(IS_WHOLE)
+        owner.hover()
+        assert owner.evaluate(IS_WHOLE), f"{width} pixels wide"
+    page.set_viewport_size({"width": 360, "height": 720})
+    assert row.get_by_text(OWNER).locator("visible=true").evaluate(IS_WHOLE)
+    dashboard.open(f"/xapps/{xapps.namespace}/acme-ran-owned")
+    fact = page.get_by_role("region", name="Facts").get_by_text(OWNER)
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 720})
+        expect(fact).to_be_visible()
+        assert fact.evaluate(IS_WHOLE), f"{width} pixels wide"
 
 
 def test_a_long_name_is_whole_when_it_is_read_out_and_copied(

@@ -3,7 +3,7 @@ import type { ReactElement, ReactNode } from 'react'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { CopyButton } from '~/ui/CopyButton'
 import { Card } from '~/ui/Panel'
-import { MiddleText } from '~/ui/Text'
+import { MiddleText, Text } from '~/ui/Text'
 import { Time } from '~/ui/Time'
 
 import styles from './FactsPanel.module.css'
@@ -20,7 +20,7 @@ export function FactsPanel(): ReactElement {
         <Fact label="Version" value={record.version} />
         <Fact label="Organization" value={record.organization} />
         <Fact label="Team" value={record.team} />
-        <Fact label="Owner" value={record.owner} />
+        <Fact label="Owner" value={record.owner} isWhole />
         <Fact label="Namespace" value={record.namespace} />
         <Fact label="Method" value={record.method} />
         <Fact label="Release" value={release.name} />
@@ -39,11 +39,18 @@ export function FactsPanel(): ReactElement {
   )
 }
 
-function Fact({ label, value }: { label: string; value: string | null }): ReactElement | null {
+interface FactProps {
+  label: string
+  value: string | null
+  /** In as many lines as it takes. */
+  isWhole?: boolean
+}
+
+function Fact({ label, value, isWhole = false }: FactProps): ReactElement | null {
   if (value === null || value === '') return null
   return (
     <Entry label={label}>
-      <MiddleText>{value}</MiddleText>
+      {isWhole ? <Text>{value}</Text> : <MiddleText>{value}</MiddleText>}
       <CopyButton text={value} label={`Copy ${label}`} />
     </Entry>
   )

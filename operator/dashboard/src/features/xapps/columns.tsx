@@ -41,7 +41,7 @@ export const COLUMNS: readonly Column<XApp>[] = [
     header: 'Owner',
     sort: 'owner',
     fold: 'medium',
-    cell: ({ owner }) => plain(owner),
+    cell: ({ owner }) => <span className={styles.owner}>{plain(owner)}</span>,
   },
   {
     id: 'namespace',
@@ -96,7 +96,12 @@ function Name({ xapp }: { xapp: XApp }): ReactElement {
         <MiddleText>{name}</MiddleText>
       </XAppLink>
       {source === 'labels' && <span className={styles.external}>External</span>}
-      <FoldedText parts={[team, owner, release.revision === null ? null : `revision ${release.revision}`]} lines={1} />
+      <span className={styles.owner}>
+        <FoldedText
+          parts={[team, owner, release.revision === null ? null : `revision ${release.revision}`]}
+          lines={1}
+        />
+      </span>
     </span>
   )
 }
