@@ -9,7 +9,7 @@ import type { ServicesSearch } from '~/lib/routeSearch'
 import { Button } from '~/ui/Button'
 import { DataTable, type Column } from '~/ui/DataTable'
 import { EmptyState } from '~/ui/EmptyState'
-import { FoldedText } from '~/ui/FoldedText'
+import { Copyable } from '~/ui/Copyable'
 import { ButtonLink, Link } from '~/ui/Link'
 import { NoneVisible } from '~/ui/NoneVisible'
 import { Page } from '~/ui/Page'
@@ -44,9 +44,9 @@ const COLUMNS: readonly Column<Service>[] = [
   {
     id: 'address',
     width: ['9rem', '0'],
-    header: 'Cluster IP',
+    header: 'Address',
     fold: 'medium',
-    cell: ({ clusterIP }) => <Text lines={1}>{clusterIP ?? '-'}</Text>,
+    cell: (service) => <Address service={service} />,
   },
   { id: 'ports', header: 'Ports', cell: (service) => <ServicePorts service={service} /> },
   { id: 'xapp', width: ['15%', '18%'], header: 'xApp', cell: ({ xApp }) => <XAppLink xApp={xApp} /> },
@@ -106,12 +106,30 @@ export function ServicesPage(): ReactElement {
 }
 
 /** The name; where there is no room for their columns, also the type and the address. */
-function ServiceName({ service: { name, type, clusterIP } }: { service: Service }): ReactElement {
+function ServiceName({ service }: { service: Service }): ReactElement {
+  const { name, namespace, type } = service
+  const host = `${name}.${namespace}.svc`
   return (
     <span className={styles.name}>
-      <MiddleText>{name}</MiddleText>
-      <FoldedText parts={[type, clusterIP]} />
+      <Copyable text={host} label={`Copy ${host}`}>
+        <MiddleText>{name}</MiddleText>
+      </Copyable>
+      <span className={styles.folded}>
+        {type !== null && <Text>{type}</Text>}
+        <Address service={service} />
+      </span>
     </span>
+  )
+}
+
+/** The cluster IP, or the name outside the cluster; a headless Service has neither. */
+function Address({ service: { clusterIP, externalName } }: { service: Service }): ReactElement {
+  const address = externalName ?? clusterIP
+  if (address === null || address === 'None') return <Text lines={1}>{address ?? '-'}</Text>
+  return (
+    <Copyable text={address} label={`Copy ${address}`}>
+      <MiddleText>{address}</MiddleText>
+    </Copyable>
   )
 }
 

@@ -1,15 +1,25 @@
 import type { ReactElement, ReactNode } from 'react'
 
+import { Message } from '~/features/xapp/Message'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { Remedies } from '~/features/xapp/Remedies'
 import { useHealth } from '~/features/xapp/useHealth'
 import { useLastLines } from '~/features/xapp/useLastLines'
 import { describeError } from '~/lib/problem'
 import { adviceFor } from '~/lib/xapp/advice'
-import { causeReport, culpritText, findCause, timesText, type Cause, type Culprit } from '~/lib/xapp/cause'
+import {
+  causeReport,
+  culpritText,
+  findCause,
+  kubeletMessage,
+  timesText,
+  type Cause,
+  type Culprit,
+} from '~/lib/xapp/cause'
 import { currentMessage } from '~/lib/xapp/currentMessage'
 import { plainLines } from '~/lib/xapp/logLines'
 import { Code } from '~/ui/Code'
+import { Copyable } from '~/ui/Copyable'
 import { CopyButton } from '~/ui/CopyButton'
 import { ButtonLink } from '~/ui/Link'
 import { Card } from '~/ui/Panel'
@@ -46,9 +56,9 @@ export function CausePanel(): ReactElement | null {
   if (goneAt !== null || record.ready || record.phase === 'Suspended' || message === '') return null
   return (
     <Card title={record.phase === 'Uninstalling' ? 'It is being uninstalled' : 'What it waits for'}>
-      <p className={styles.message}>
-        <Text multiline>{message}</Text>
-      </p>
+      <div className={styles.message}>
+        <Message>{message}</Message>
+      </div>
     </Card>
   )
 }
@@ -56,6 +66,7 @@ export function CausePanel(): ReactElement | null {
 function CauseCard({ cause }: { cause: Cause }): ReactElement {
   const { record, id } = useOpenXApp()
   const { culprit, lastEvent, message } = cause
+  const said = kubeletMessage(cause)
   const advice = adviceFor(record, cause)
   return (
     <Card
@@ -73,10 +84,15 @@ function CauseCard({ cause }: { cause: Cause }): ReactElement {
           <Text>{culpritText(culprit)}</Text>
         </p>
       )}
-      <p className={styles.message}>
-        <Text multiline>{message}</Text>
-      </p>
-      {culprit !== null && <LastWords culprit={culprit} />}
+      <div className={styles.message}>
+        <Message>{message}</Message>
+      </div>
+      {said !== null && (
+        <Row label="Kubelet">
+          <Message>{said}</Message>
+        </Row>
+      )}
+      {culprit !== null && culprit.hasRun && <LastWords culprit={culprit} />}
       {lastEvent !== null && (
         <Row
           label="Last event"
@@ -86,8 +102,10 @@ function CauseCard({ cause }: { cause: Cause }): ReactElement {
             </ButtonLink>
           }
         >
-          <Text>{`${lastEvent.reason ?? ''}: ${lastEvent.message ?? ''}`}</Text>, {timesText(lastEvent.count)},{' '}
-          <Time at={lastEvent.lastSeen} show="both" />
+          <Copyable text={lastEvent.message ?? ''} label="Copy the message of the event">
+            <Text>{`${lastEvent.reason ?? ''}: ${lastEvent.message ?? ''}`}</Text>, {timesText(lastEvent.count)},{' '}
+            <Time at={lastEvent.lastSeen} show="both" />
+          </Copyable>
         </Row>
       )}
       <Row label="Do" actions={<Remedies remedies={advice.remedies} />}>

@@ -2,10 +2,10 @@ import type { ReactElement } from 'react'
 
 import type { Schemas } from '~/api/client'
 import { useOpenXApp } from '~/features/xapp/openXApp'
+import { Message } from '~/features/xapp/Message'
 import { Word } from '~/features/xapp/Word'
 import { DataTable, type Column } from '~/ui/DataTable'
 import { Card } from '~/ui/Panel'
-import { Text } from '~/ui/Text'
 import { Time } from '~/ui/Time'
 
 type Condition = Schemas['ConditionModel']
@@ -14,7 +14,7 @@ const COLUMNS: readonly Column<Condition>[] = [
   { id: 'type', header: 'Condition', cell: ({ type }) => <Word>{type}</Word> },
   { id: 'status', header: 'Status', cell: ({ status }) => status },
   { id: 'reason', header: 'Reason', cell: ({ reason }) => <Word>{reason ?? '-'}</Word> },
-  { id: 'message', header: 'Message', cell: ({ message }) => <Text>{message ?? '-'}</Text> },
+  { id: 'message', header: 'Message', cell: ({ message }) => <Message>{message}</Message> },
   { id: 'since', header: 'For', cell: ({ lastTransitionTime }) => <Time at={lastTransitionTime} /> },
 ]
 

@@ -5,6 +5,7 @@ import type { ReactElement } from 'react'
 import { eventsQuery, xappPath, type XAppEventRow } from '~/api/queries/xappDetails'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
+import { Message } from '~/features/xapp/Message'
 import { Word } from '~/features/xapp/Word'
 import { useEnded } from '~/features/xapp/useEnded'
 import { curlCommand, kubectl } from '~/lib/commands'
@@ -35,7 +36,7 @@ const COLUMNS: readonly Column<XAppEventRow & { index: number }>[] = [
     header: 'Object',
     cell: ({ object }) => <Text>{`${object.kind ?? ''} ${object.name ?? ''}`}</Text>,
   },
-  { id: 'message', header: 'Message', cell: ({ message }) => <Text>{message ?? '-'}</Text> },
+  { id: 'message', header: 'Message', cell: ({ message }) => <Message>{message}</Message> },
   { id: 'count', header: 'Times', align: 'end', cell: ({ count }) => count.toLocaleString('en-US') },
 ]
 

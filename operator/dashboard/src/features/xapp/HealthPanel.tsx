@@ -1,11 +1,13 @@
 import { useState, type ReactElement } from 'react'
 
 import type { Schemas } from '~/api/client'
+import { Message } from '~/features/xapp/Message'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useHealth } from '~/features/xapp/useHealth'
 import { useEnded } from '~/features/xapp/useEnded'
 import { buildHealthTree, startsOpen, type ContainerNode, type PodNode, type ResourceNode } from '~/lib/xapp/healthTree'
 import { Button } from '~/ui/Button'
+import { Copyable } from '~/ui/Copyable'
 import { ButtonLink } from '~/ui/Link'
 import { Panel } from '~/ui/Panel'
 import { StatusBadge } from '~/ui/StatusBadge'
@@ -37,7 +39,7 @@ function Tree({ report }: { report: Schemas['HealthReport'] }): ReactElement {
       {goneAt === null ? (
         <div className={styles.overall}>
           <StatusBadge status={report.status} />
-          {report.message !== null && <Text>{report.message}</Text>}
+          {report.message !== null && <Message>{report.message}</Message>}
         </div>
       ) : (
         <p className={styles.none}>Its objects as they were last seen.</p>
@@ -87,7 +89,8 @@ function ResourceItem({ node, total }: { node: ResourceNode; total: number }): R
       )}
       {node.message !== null && node.message !== '' && (
         <span className={styles.message}>
-          <Text lines={2}>{node.message}</Text>
+          {/* What opens and closes the pods is a button itself, and can have none inside. */}
+          {node.pods.length > 0 ? <Text lines={2}>{node.message}</Text> : <Message lines={2}>{node.message}</Message>}
         </span>
       )}
     </>
@@ -115,7 +118,9 @@ function PodItem({ node }: { node: PodNode }): ReactElement {
     <li>
       <div className={styles.item}>
         <span className={styles.kind}>Pod</span>
-        <MiddleText>{pod.name}</MiddleText>
+        <Copyable isInLine text={pod.name} label={`Copy the name of pod ${pod.name}`}>
+          <MiddleText>{pod.name}</MiddleText>
+        </Copyable>
         <StatusBadge status={status} isPlain />
         {pod.node !== null && (
           <span className={styles.kind}>
@@ -138,7 +143,9 @@ function ContainerItem({ pod, node }: { pod: string; node: ContainerNode }): Rea
   return (
     <li className={styles.item}>
       <span className={styles.kind}>{container.init ? 'init container' : 'container'}</span>
-      <MiddleText>{container.name}</MiddleText>
+      <Copyable isInLine text={container.name} label={`Copy the name of container ${container.name} of pod ${pod}`}>
+        <MiddleText>{container.name}</MiddleText>
+      </Copyable>
       <StatusBadge status={status} isPlain />
       <Text>{summary}</Text>
       <ButtonLink
@@ -153,7 +160,9 @@ function ContainerItem({ pod, node }: { pod: string; node: ContainerNode }): Rea
       </ButtonLink>
       {container.image !== null && (
         <span className={styles.message}>
-          <MiddleText>{container.image}</MiddleText>
+          <Copyable text={container.image} label={`Copy the image of container ${container.name} of pod ${pod}`}>
+            <MiddleText>{container.image}</MiddleText>
+          </Copyable>
         </span>
       )}
     </li>

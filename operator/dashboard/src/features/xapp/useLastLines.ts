@@ -12,7 +12,7 @@ export function useLastLines(culprit: Culprit | null): UseQueryResult<string> {
   const { pod, container, isPreviousRun: previous, restarts, lastWords } = culprit ?? NOBODY
   return useQuery({
     ...lastLinesQuery(id, { pod, container, previous, restarts }),
-    enabled: culprit !== null && see('logs').allowed && goneAt === null && lastWords === null,
+    enabled: culprit?.hasRun === true && see('logs').allowed && goneAt === null && lastWords === null,
     retry: false,
   })
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 
 import { adviceFor, rollbackTarget } from '~/lib/xapp/advice'
-import { causeReport, culpritText, findCause, findCulprit, type Cause } from '~/lib/xapp/cause'
+import { causeReport, culpritText, findCause, findCulprit, kubeletMessage, type Cause } from '~/lib/xapp/cause'
 import { CRASHING, containerOf, healthOf, podOf, xappOf } from '~/lib/xapp/samples'
 import type { HealthReport, XApp } from '~/lib/xapp/types'
 
@@ -102,8 +102,30 @@ describe('the cause', () => {
     ]
     const cause = findCause(FAILED, { ...CRASH, events })
     expect(cause?.message).toBe(FAILED.message)
-    expect(cause?.culprit?.lastWords).toBe('panic: no route to e2term')
+    expect(cause?.culprit).toMatchObject({ lastWords: 'panic: no route to e2term', hasRun: true })
     expect(cause?.lastEvent).toMatchObject({ reason: 'BackOff', count: 14 })
+  })
+
+  it('has no last words of a container that never ran, and the message of the kubelet once', () => {
+    const message = 'Back-off pulling image "kpi:2":\n not found'
+    const waiting = containerOf({ ready: false, state: 'waiting', reason: 'ImagePullBackOff', message })
+    const health = healthOf({ status: 'Degraded', pods: [podOf({ containers: [waiting] })] })
+    const other = causeOf(FAILED, health)
+    expect(other.culprit).toMatchObject({ lastWords: null, waitsFor: message, hasRun: false })
+    expect(kubeletMessage(other)).toBe(message)
+    expect(causeReport(FAILED, other, new Date(0))).toContain(`Kubelet: ${message}`)
+
+    const told = { ...FAILED, message: 'container xapp: ImagePullBackOff: Back-off pulling image "kpi:2": not found' }
+    const same = causeOf(told, health)
+    expect(kubeletMessage(same)).toBeNull()
+    expect(causeReport(told, same, new Date(0)).match(/Back-off/g)).toHaveLength(1)
+  })
+
+  it('has the log of the last run while a container that crashed waits, not why it waits', () => {
+    const waiting = { ...CRASHING, state: 'waiting', message: 'back-off 5m0s restarting failed container' }
+    const health = healthOf({ status: 'Degraded', pods: [podOf({ containers: [waiting] })] })
+    const expected = { lastWords: null, hasRun: true, isPreviousRun: true }
+    expect(causeOf(FAILED, health).culprit).toMatchObject(expected)
   })
 
   it('is known before the health is, and without pods', () => {

@@ -9,8 +9,12 @@ export interface Culprit {
   reason: string | null
   exitCode: number | null
   restarts: number
-  /** The end of its log, if the caller may read it. */
+  /** What its run left behind when it ended, if anything. */
   lastWords: string | null
+  /** What it waits for, in the words of the kubelet. */
+  waitsFor: string | null
+  /** Without a run there is no log. */
+  hasRun: boolean
   /** The log to read: the run before tells why a container restarts. */
   isPreviousRun: boolean
 }
@@ -55,7 +59,9 @@ function culpritOf(pod: Pod, container: Container): Culprit {
     reason: reasonOf(container),
     exitCode: container.exitCode ?? container.lastState?.exitCode ?? null,
     restarts: container.restarts,
-    lastWords: container.message,
+    lastWords: container.state === 'terminated' ? container.message : null,
+    waitsFor: container.state === 'waiting' ? container.message : null,
+    hasRun: container.state !== 'waiting' || container.restarts > 0 || container.lastState !== null,
     isPreviousRun: container.restarts > 0,
   }
 }
@@ -118,6 +124,7 @@ export function culpritText({ reason, exitCode, restarts }: Culprit): string {
 /** Returns a text for "Copy report": what a colleague needs to know about the failure. */
 export function causeReport(xapp: XApp, cause: Cause, at: Date): string {
   const { culprit, lastEvent } = cause
+  const said = kubeletMessage(cause)
   return [
     `xApp ${xapp.name} in namespace ${xapp.namespace}, ${xapp.phase}, revision ${xapp.release.revision ?? '-'}`,
     `at ${at.toISOString()}`,
@@ -127,8 +134,19 @@ export function causeReport(xapp: XApp, cause: Cause, at: Date): string {
     ...(lastEvent === null
       ? []
       : [`Last event: ${lastEvent.reason ?? ''}: ${lastEvent.message ?? ''}, ${timesText(lastEvent.count)}`]),
+    ...(said === null ? [] : [`Kubelet: ${said}`]),
     ...(culprit?.lastWords ? ['Last words:', culprit.lastWords] : []),
   ].join('\n')
+}
+
+/** Returns what the kubelet says about the container, unless the message of the operator has it already, in one line. */
+export function kubeletMessage({ message, culprit }: Pick<Cause, 'message' | 'culprit'>): string | null {
+  const waitsFor = culprit?.waitsFor ?? ''
+  return words(message).includes(words(waitsFor)) ? null : waitsFor
+}
+
+function words(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
 }
 
 export function timesText(count: number): string {

@@ -20,7 +20,7 @@ describe('the tree of health', () => {
     ])
     expect(tree[1]?.pods[0]).toMatchObject({
       status: 'Degraded',
-      containers: [{ status: 'Degraded', summary: 'waiting, CrashLoopBackOff, exit 42, 7 restarts' }],
+      containers: [{ status: 'Degraded', summary: 'terminated, CrashLoopBackOff, exit 42, 7 restarts' }],
     })
     expect(tree[1]?.pods[1]?.status).toBe('Healthy')
   })

@@ -54,7 +54,7 @@ export function podOf(changes: Partial<Pod> = {}): Pod {
 
 export const CRASHING = containerOf({
   ready: false,
-  state: 'waiting',
+  state: 'terminated',
   reason: 'CrashLoopBackOff',
   exitCode: 42,
   restarts: 7,
