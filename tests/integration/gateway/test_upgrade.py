@@ -112,7 +112,7 @@ def test_a_missing_or_invalid_name_cannot_be_upgraded(client: GatewayClient, nam
 def test_upgrading_an_unknown_xapp_is_404_and_names_the_deploy_route(client: GatewayClient) -> None:
     answer = client.put_deployment(client.deployment_form(), name="not-there", file=ARCHIVE)
     assert answer.status_code == 404
-    assert "POST" in answer.json()["detail"]
+    assert {"method": "POST", "path": "/api/deployment/xapp"} in answer.json()["next"]
     assert client.existing_objects()["charts"] == []
 
 

@@ -42,8 +42,9 @@ export interface LiveList {
 }
 
 /**
- * Keeps a page of the list up to date. The stream begins before the list is read: then one read is enough. A changed row changes in its place. While `isBusy` says that the reader is at
- * work in the table, new rows and rows that are gone wait, unless no row moves, or it is the reader who removed a row.
+ * Keeps a page of the list up to date. The stream begins before the list is read: then one read is enough. A changed row
+ * changes in its place. While `isBusy` says that the reader is at work in the table, new rows and rows that are gone
+ * wait, unless no row moves, or it is the reader who removed a row.
  */
 export function useLiveList({ list, filters, isBusy, onGone }: LiveListOptions): LiveList {
   const client = useQueryClient()
