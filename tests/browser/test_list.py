@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from functools import partial
 
 from playwright.sync_api import Page, Route, expect
@@ -136,8 +137,10 @@ def test_the_number_of_rows_is_in_the_address(dashboard: Dashboard, accounts: Ac
 def test_cards_are_sorted_and_selected_and_the_keyboard_meets_nothing_that_is_not_visible(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
 ) -> None:
-    for name in ("acme-ran-one", "acme-ran-two"):
-        xapps.apply(xapps.uploaded_manifest(name, chart_archive(), suspend=True))
+    xapps.apply(xapps.uploaded_manifest("acme-ran-one", chart_archive(), suspend=True))
+    applied = int(time.time())
+    xapps.wait_until(lambda: time.time() >= applied + 1, what="the next second, which is the unit of ages")
+    xapps.apply(xapps.uploaded_manifest("acme-ran-two", chart_archive(), suspend=True))
     page = dashboard.page
     page.set_viewport_size({"width": 360, "height": 780})
     dashboard.sign_in(accounts.with_role("edit"), f"/xapps?namespace={xapps.namespace}")
