@@ -125,6 +125,18 @@ it('takes a row out at once that the reader removed', { timeout: 15_000 }, async
   expect(result.current.pending).toBe('1 gone')
 })
 
+it('takes out again what an answer brought back that was under way', { timeout: 15_000 }, async () => {
+  const { result, shown } = await openList(() => true)
+  await uninstallXApp('ric', 'bee', 'b')
+  send('deleted', { uid: 'b' })
+  await waitFor(() => expect(shown()).toBe('a c'))
+  act(() => result.current.show())
+  await waitFor(() => expect(shown()).toBe('a b c'))
+  rows = ['a', 'c']
+  await waitFor(() => expect(shown()).toBe('a c'), { timeout: 3000 })
+  expect(result.current.pending).toBeNull()
+})
+
 it('reads the list once, after its stream has begun, for each filter', async () => {
   const { result, rerender } = await openList(() => false)
   expect(asked).toEqual(['/api/stream', '/api/xapps'])

@@ -89,6 +89,7 @@ export function useLiveList({ list, filters, isBusy, onGone }: LiveListOptions):
       // A key of its own: an answer that is under way may be older than the change.
       const next = await client.query({ ...list, queryKey: [...list.queryKey, `${read}`], staleTime: 0, gcTime: 0 })
       if (read !== reads.current) return
+      takeOutRemoved(next.content)
       const shown = client.getQueryData(list.queryKey)?.content ?? NO_ROWS
       if (isBusy() && !startsWith(next.content, shown)) {
         wait((before) => ({ ...pendingWith(before, next.content), isOutdated: isMissed || before.isOutdated }))
@@ -123,6 +124,12 @@ export function useLiveList({ list, filters, isBusy, onGone }: LiveListOptions):
     client.setQueryData(list.queryKey, { ...page, content, total_count: page.total_count - 1 })
     // Another page follows, or what is said of an empty list.
     if (content.length === 0) show()
+  }
+  /** Takes out what this tab removed: a list that was read a moment before may have brought it back. */
+  const takeOutRemoved = (next: readonly XApp[]): void => {
+    const left = new Set(next.map(({ uid }) => uid))
+    for (const { uid } of client.getQueryData(list.queryKey)?.content ?? NO_ROWS)
+      if (removedHere.get().has(uid) && !left.has(uid)) takeOut(uid)
   }
   const onMissed = (): void => {
     readCounts()
