@@ -274,6 +274,7 @@ def test_nothing_is_confirmed_while_the_gateway_is_away_or_once_the_xapp_is_gone
     goes_off_and_on()
     dialog.get_by_role("button", name="Keep").click()
     page.get_by_role("link", name=NAME).click()
+    expect(page.get_by_role("heading", name=NAME, level=1)).to_be_visible()  # the list has such a button too
     goes_off_and_on()
     xapps.kubectl("delete", "xapp", NAME)
     expect(dialog.get_by_text(re.compile("^It was uninstalled at"))).to_be_visible()
