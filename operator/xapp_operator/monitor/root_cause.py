@@ -1,7 +1,7 @@
 """Finds why a workload is not healthy: the failing pod, its container's reason and the last event.
 
 The pods of workloads are not watched, because they are many and have none of the operator's labels. So a page of them
-is read when a workload is not healthy, and `domain.pod_health` judges them.
+is read when a workload is not healthy, and `domain.health.pod_health` judges them.
 """
 
 from __future__ import annotations

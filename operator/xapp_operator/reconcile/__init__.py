@@ -1,1 +1,4 @@
-"""The reconciler: observe, plan, act, report. The decision is `domain.plan`; `verbs/` has one module per action."""
+"""The reconciler: observe, plan, act, report.
+
+The decision is `domain.planning.plan`; `verbs/` has one module per action.
+"""

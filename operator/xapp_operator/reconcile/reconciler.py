@@ -1,6 +1,7 @@
 """Reconciles XApps: observe, plan, act, report. Level-triggered: any event may start it at any time.
 
-`domain.plan` decides, `verbs` act, `status_rendering` reports. This module runs them and chooses when a key comes back.
+`domain.planning.plan` decides, `verbs` act, `status_rendering` reports. This module runs them and chooses when a key
+comes back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writes what a reconcile has decided into the status, and knows what the stored status lacks.
 
 Progress that is over soon is not written: a helm step, and the wait for its objects to become healthy, unless they take
-longer than PROGRESS_SECONDS. `domain.unrecorded_steps` says where that is safe.
+longer than PROGRESS_SECONDS. `domain.planning.unrecorded_steps` says where that is safe.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Logs of both processes: one line per event on standard error, as JSON for machines or text for people.
 
 What kopf, aiohttp and uvicorn log has the same format. Every text is cut to a maximum length, so that no message of
-another program can flood the log. Callers must remove secrets (`domain.redaction`), because this layer knows none.
+another program can flood the log. Callers must remove secrets (`domain.masking.redaction`), because this layer knows
+none.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def workload_root_cause(
     Args:
         pods: those of one workload or of several.
         events: those (core/v1) of the workloads and of their pods.
-        newest_revisions: what `domain.revisions.newest_revision` says of the workloads.
+        newest_revisions: what `domain.health.revisions.newest_revision` says of the workloads.
     """
     known_events = tuple(events)
     known_pods = [pod for pod in pods if not _is_terminating(pod)]

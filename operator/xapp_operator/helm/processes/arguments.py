@@ -11,7 +11,7 @@ Each flag was tried with helm 4.3.1:
   `--wait=watcher` would occupy one of few slots while pods shut down, need list and watch permission on every kind, and
   drop the history after the timeout all the same.
 - `uninstall --debug`: otherwise helm does not say why a delete was refused. It prints kinds and names, never values.
-- `--post-renderer`: labels come with the objects. See `helm.post_rendering`.
+- `--post-renderer`: labels come with the objects. See `helm.labelling.post_rendering`.
 - never `uninstall --ignore-not-found`: it takes any failure to read the history for "not found", even a missing
   permission.
 """

@@ -1,4 +1,4 @@
-"""The actions that put right what is around a release at rest: see `domain.plan_at_rest`."""
+"""The actions that put right what is around a release at rest: see `domain.planning.plan_at_rest`."""
 
 from __future__ import annotations
 
