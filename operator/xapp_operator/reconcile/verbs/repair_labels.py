@@ -8,7 +8,6 @@ is never judged from before the helm step. Changes in StatusDraft: the labelled 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
@@ -16,6 +15,7 @@ from typing import Final
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import LABEL_COMPONENT
+from xapp_operator.common.waiting import wait_for_state
 from xapp_operator.domain.planning.actions import RepairLabels
 from xapp_operator.domain.registration import original_text_annotations
 from xapp_operator.errors import AccessDenied, NotFound
@@ -80,11 +80,8 @@ async def _wait_for_new_objects(
 ) -> frozenset[LiveObjectKey]:
     """Return the objects of the release that the watches show with all labels, without those in `known`."""
     labels, monitor = predefined_labels(request.xapp), context.monitor
-    with monitor.changes(request.key) as changed, contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(WATCH_SECONDS):
-            while monitor.find_unlabelled(request.key, labels):
-                await changed.wait()
-                changed.clear()
+    with monitor.changes(request.key) as changed:
+        await wait_for_state(changed, lambda: not monitor.find_unlabelled(request.key, labels), seconds=WATCH_SECONDS)
     return frozenset(
         each.key
         for each in monitor.release_objects(request.key)

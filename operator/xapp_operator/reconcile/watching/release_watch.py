@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from xapp_operator.common.clock import Clock
+from xapp_operator.common.waiting import wait_for_state
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     ROLLBACK,
@@ -115,12 +116,8 @@ class ReleaseWatch:
 
         changed = self._changed[namespace, name] = asyncio.Event()
         try:
-            async with asyncio.timeout(WATCH_SECONDS):
-                while not is_shown():
-                    await changed.wait()
-                    changed.clear()
-        except TimeoutError:
-            await self.refresh(namespace, name)
+            if not await wait_for_state(changed, is_shown, seconds=WATCH_SECONDS):
+                await self.refresh(namespace, name)
         finally:
             self._changed.pop((namespace, name), None)
 
