@@ -326,6 +326,7 @@ class Reconciler:
             if unavailable is not None and xapp.spec.deletion_policy != "Orphan":
                 message = f"the namespace is being deleted, so the release is not uninstalled: {unavailable.message}"
                 context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
+            await context.archive_owners.leave(xapp)
             self.removals.set_done(xapp.metadata.uid)
             return
         request.draft = request.draft.with_settled_attempt(decision, observation.live.status)

@@ -97,7 +97,9 @@ class OperatorRuntime:
         self._secrets.subscribe(self._on_secret)
         self._networks = ClusterNetworks(kube, settings)
         self._charts = ChartSources(settings, denied_networks=self._networks.denied)
-        self._archive_owners = ChartArchiveOwners(kube, self._archives, is_used=self._is_archive_used)
+        self._archive_owners = ChartArchiveOwners(
+            kube, self._archives, is_used=self._is_archive_used, is_staying=self._is_staying
+        )
         impersonation = Impersonation(kube, settings)
         backoff = Backoff(settings.backoff_first_seconds, settings.backoff_max_seconds)
         self.repositories = RepositoryReconciler(
@@ -247,7 +249,12 @@ class OperatorRuntime:
             self.repositories.invalidate_secret(namespace, name)
 
     def _is_archive_used(self, namespace: str, name: str) -> bool:
-        return bool(self._xapps.referrers(namespace, CHART_ARCHIVES.kind, name))
+        referrers = self._xapps.referrers(namespace, CHART_ARCHIVES.kind, name)
+        return any((found := self._xapps.get(key)) is not None and not found.deleting for key in referrers)
+
+    def _is_staying(self, namespace: str, name: str, uid: str) -> bool:
+        found = self._xapps.get((namespace, name))
+        return found is not None and found.uid == uid and not found.deleting
 
     def _on_repository_change(self, namespace: str, name: str) -> None:
         for key in self._xapps.referrers(namespace, "ChartRepository", name):

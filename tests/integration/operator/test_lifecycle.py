@@ -190,9 +190,17 @@ def test_delete_leaves_no_object_no_secret_and_no_finalizer(xapps: XAppClient) -
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
     assert xapps.get("xapp", "hello") is None
     assert xapps.helm_releases() == {}
+    assert xapps.names("chartarchive") == []
     xapps.wait_until(lambda: xapps.names("secret") == [], what="no Secret to be left")
     for kind in ("deployment", "service"):
         xapps.wait_gone(kind, "hello")
+
+
+def test_the_same_files_deploy_again_right_after_a_delete(xapps: XAppClient) -> None:
+    for _ in range(3):
+        xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+        xapps.wait_ready("hello")
+        xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
 
 
 def test_delete_during_the_wait_for_health_ends_at_once(xapps: XAppClient) -> None:

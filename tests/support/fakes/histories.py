@@ -125,6 +125,8 @@ class History:
     def create(self, **spec: Any) -> None:
         if self.cluster.xapp() is None:
             self._note("create")
+            if self.cluster.server.find("chartarchives", STORED_CHART["metadata"]["name"]) is None:
+                self.cluster.create(STORED_CHART)
             self.cluster.create(xapp_body(**spec))
 
     def edit(self, **spec: Any) -> None:
@@ -339,7 +341,6 @@ def run_history(settings: Settings, play: Play, check: Callable[[History], None]
                 history.orphaned = history.orphaned or body["spec"]["deletionPolicy"] == "Orphan"
 
         cluster.server.on_removed.append(note_removal)
-        cluster.create(STORED_CHART)
         await cluster.start()
         try:
             await play(history)

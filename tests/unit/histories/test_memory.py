@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from cachetools import LRUCache
 
-from tests.support.fakes.api_server import FakeApiServer, Target
+from tests.support.fakes.api_server import Target
 from tests.support.fakes.helm import Fault
-from tests.support.fakes.histories import LAG_SECONDS, STORED_CHART, History, run_history
+from tests.support.fakes.histories import LAG_SECONDS, History, run_history
 from tests.support.fakes.operator import NAMESPACE
 from xapp_operator.config import Settings
 
@@ -54,12 +54,6 @@ def _attributes(found: object) -> Iterator[tuple[str, Any]]:
                 yield name, getattr(found, name)
 
 
-def collect_garbage(server: FakeApiServer) -> None:
-    """Delete the archive as Kubernetes does when its owner is gone."""
-    name = STORED_CHART["metadata"]["name"]
-    server.delete(Target("xapp-operator.io", "v1alpha1", "chartarchives", NAMESPACE, name), {})
-
-
 def fail_upgrades(history: History) -> None:
     history.cluster.helm.refusals['{"tag": "two"}'] = Fault("Internal error occurred: etcdserver: request timed out")
     history.edit(values={"tag": "two"}, test={"enabled": True})
@@ -91,7 +85,6 @@ def test_nothing_is_kept_of_an_xapp_that_is_gone(settings: Settings, trouble: Ca
         await cluster.wait(10.0)
         during.extend(find(wanted, cluster.runtime))
         history.delete()
-        collect_garbage(cluster.server)
         assert await cluster.wait_for(lambda: cluster.xapp() is None, seconds=120.0)
         await cluster.wait(LAG_SECONDS)
         after.extend(find(wanted, cluster.runtime))

@@ -1,8 +1,9 @@
 """Watches ChartArchives as metadata, makes XApps their owners, and deletes those that nothing uses.
 
 A ChartArchive holds an uploaded chart. The gateway creates it without an owner, the operator adds each XApp that uses
-it to its owners and removes those that no longer do, and Kubernetes deletes it with its last owner. Those that nobody
-has owned for an hour are deleted. One with the annotation `keep` has no owners and is never deleted.
+it to its owners and removes those that no longer do. The last XApp that uses it takes it along when it is deleted;
+Kubernetes would, but later, and could take it from somebody who has found it there meanwhile. Those that nobody has
+owned for an hour are deleted. One with the annotation `keep` has no owners and is never deleted.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_KEEP, ANNOTATION_RELEASED_AT, API_VERSION, XAPP_KIND
 from xapp_operator.common.text import RFC3339_FORMAT, rfc3339
 from xapp_operator.config import Settings
-from xapp_operator.errors import Conflict, NotFound
+from xapp_operator.errors import Conflict, KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_ARCHIVES
 from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey, WatchCache
@@ -124,11 +125,26 @@ class ChartArchives:
 class ChartArchiveOwners:
     """Writes the owner references of ChartArchives."""
 
-    def __init__(self, kube: KubeClient, archives: ChartArchives, *, is_used: Callable[[str, str], bool]) -> None:
-        """Write with `kube`; `is_used` tells whether an XApp refers to the ChartArchive of a namespace and name."""
+    def __init__(
+        self,
+        kube: KubeClient,
+        archives: ChartArchives,
+        *,
+        is_used: Callable[[str, str], bool],
+        is_staying: Callable[[str, str, str], bool],
+    ) -> None:
+        """Write with `kube`.
+
+        Args:
+            kube: the client, with the operator's own identity.
+            archives: the watched ChartArchives.
+            is_used: whether an XApp that is not being deleted refers to the ChartArchive of a namespace and name.
+            is_staying: whether the XApp of a namespace, name and uid exists and is not being deleted.
+        """
         self._kube = kube
         self._archives = archives
         self._is_used = is_used
+        self._is_staying = is_staying
         # XApps that share a chart would conflict with one another; other namespaces do not wait for them.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -144,6 +160,23 @@ class ChartArchiveOwners:
                 with contextlib.suppress(NotFound, Conflict):
                     await self._set_owner(xapp, name, owns=name in added)
 
+    async def leave(self, xapp: XApp) -> None:
+        """Delete the ChartArchives that only `xapp` owns, before it goes; leave those that another XApp refers to.
+
+        What fails is left to Kubernetes, which deletes objects without owners: a deletion never waits for this.
+        """
+        namespace = xapp.metadata.namespace
+        for name in self._archives.owner_changes(xapp, used=None, add=False, leave_others=True).remove:
+            with contextlib.suppress(KubeError):
+                found = await self._kube.get(CHART_ARCHIVES, name, namespace=namespace, metadata_only=True)
+                owners = items(obj(found, "metadata"), "ownerReferences")
+                if any(self._is_staying(namespace, text(each, "name"), text(each, "uid")) for each in owners):
+                    continue
+                if _archive_info(found).keep or self._is_used(namespace, name):
+                    await self.update(xapp, ArchiveOwnerChanges(remove=(name,)))
+                else:
+                    await self._delete_unchanged(found)
+
     async def delete_unowned(self) -> None:
         """Delete the ChartArchives that nobody has owned for an hour.
 
@@ -154,12 +187,15 @@ class ChartArchiveOwners:
                 continue
             with contextlib.suppress(NotFound, Conflict):
                 found = await self._kube.get(CHART_ARCHIVES, name, namespace=namespace, metadata_only=True)
-                info, metadata = _archive_info(found), obj(found, "metadata")
-                if _is_unowned(info, datetime.now(UTC)):
-                    version = text(metadata, "resourceVersion")
-                    await self._kube.delete(
-                        CHART_ARCHIVES, name, namespace=namespace, uid=info.uid, resource_version=version
-                    )
+                if _is_unowned(_archive_info(found), datetime.now(UTC)):
+                    await self._delete_unchanged(found)
+
+    async def _delete_unchanged(self, found: JsonObject) -> None:
+        """Delete a ChartArchive, unless somebody has changed it since it was read (Conflict)."""
+        name, namespace, uid, version = (
+            text(obj(found, "metadata"), field) for field in ("name", "namespace", "uid", "resourceVersion")
+        )
+        await self._kube.delete(CHART_ARCHIVES, name, namespace=namespace, uid=uid, resource_version=version)
 
     async def _set_owner(self, xapp: XApp, name: str, *, owns: bool) -> None:
         namespace = xapp.metadata.namespace

@@ -39,6 +39,7 @@ class Setup:
         self.owners: ChartArchiveOwners
         self.changed: list[tuple[str, str, str]] = []
         self.used: set[tuple[str, str]] = set()
+        self.staying: set[tuple[str, str, str]] = set()
         self.deleted: list[str] = []
         self.changes_after_read: dict[str, dict[str, str]] = {}
         """By name: changes of metadata that somebody makes right after the operator has read the ChartArchive."""
@@ -81,7 +82,9 @@ async def setup(connect: Connect) -> AsyncIterator[Setup]:
     one = Setup()
     kube = await connect(one.handle)
     one.archives = ChartArchives(kube, Settings(), on_change=lambda *change: one.changed.append(change))
-    one.owners = ChartArchiveOwners(kube, one.archives, is_used=lambda *key: key in one.used)
+    one.owners = ChartArchiveOwners(
+        kube, one.archives, is_used=lambda *key: key in one.used, is_staying=lambda *key: key in one.staying
+    )
     await one.archives.start()
     yield one
     await one.archives.stop()
@@ -197,6 +200,38 @@ async def test_an_archive_that_changes_before_it_is_deleted_stays_and_the_others
     del setup.server.of("chartarchives", "").objects["ns", "gone"]
     await setup.owners.delete_unowned()
     assert setup.deleted == ["old"]
+
+
+async def test_an_xapp_that_goes_takes_only_archives_along_that_nobody_else_needs(setup: Setup) -> None:
+    names = ("own", "gone-too", "shared", "used", "kept", "changed", "gone")
+    for name in names:
+        await setup.put(name, US, *([OTHER] if name in ("shared", "gone-too") else ()), creationTimestamp="")
+    await eventually(lambda: len(setup.owned_by_us()) == len(names), what="all")
+    setup.used.add(("ns", "used"))  # by a suspended XApp, which owns nothing new
+    setup.archive("kept")["metadata"]["annotations"] = KEEP["annotations"]  # the watch has not told yet
+    setup.changes_after_read = {"changed": {"resourceVersion": "999"}}
+    del setup.server.of("chartarchives", "").objects["ns", "gone"]
+
+    setup.staying.add(("ns", "other", "another uid"))
+    setup.archive("shared")["metadata"]["ownerReferences"][1] = {**OTHER, "uid": "u3"}
+    setup.staying.add(("ns", "other", "u3"))
+    await setup.owners.leave(xapp())
+    assert sorted(setup.deleted) == ["gone-too", "own"]
+    assert [len(setup.archive(name)["metadata"]["ownerReferences"]) for name in ("shared", "used", "kept")] == [2, 0, 0]
+
+
+async def test_an_xapp_goes_although_the_cluster_refuses_to_delete_its_archive(setup: Setup, connect: Connect) -> None:
+    await setup.put(FIRST, US)
+    await eventually(lambda: setup.owned_by_us() == (FIRST,), what="the archive")
+
+    async def refuse(_request: web.Request) -> web.StreamResponse:
+        return web.json_response({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no"}, status=403)
+
+    owners = ChartArchiveOwners(
+        await connect(refuse), setup.archives, is_used=lambda *_: False, is_staying=lambda *_: False
+    )
+    await owners.leave(xapp())
+    assert setup.owned_by_us() == (FIRST,)
 
 
 @pytest.mark.parametrize(
