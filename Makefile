@@ -99,7 +99,7 @@ lock: venv ## Write the lock files with hashes from pyproject.toml and package.j
 
 .PHONY: test
 test: lint types imports test-dashboard dashboard ## Check everything: lint, types, imports, and all tests. Needs no Docker, cluster or root.
-	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/browser tests/e2e tests/integration tests/security tests/unit
+	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) --retry-cluster-tests $(PYTEST_ARGS) tests/browser tests/e2e tests/integration tests/security tests/unit
 
 .PHONY: test-unit
 test-unit: venv ## Run the tests that need no cluster.

@@ -41,12 +41,19 @@ class WorkerNode(Protocol):
     workerinput: dict[str, object]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--retry-cluster-tests", action="store_true", help="run tests of a real cluster or browser once more on failure"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the folder and the owner of this run's cluster: the owner is the process that the user started."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell ignores SIGINT for background jobs. Programs that tests start and interrupt would inherit that.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.import_plugin("tests.support.skip_guard")
+    config.pluginmanager.import_plugin("tests.support.retries")
     given = getattr(config, "workerinput", None)
     if given is None:
         folder = Path(tempfile.gettempdir()) / f"xapp-operator-tests-{secrets.token_hex(8)}"
