@@ -9,9 +9,11 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from xapp_operator.api.chart_repository import ChartRepository
+from xapp_operator.api.conditions import READY
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_RECONCILE_AT
@@ -38,6 +40,8 @@ from xapp_operator.telemetry.logs import get_logger
 RETRY_SECONDS: Final = 5.0
 WORKERS: Final = 8
 """ChartRepositories that are reconciled at the same time, shared fairly by namespace; a slow one holds one place."""
+_UNKNOWN_DIGEST: Final = ""
+"""XApps may have read any index before the first look: what that look finds counts as new."""
 
 _log = get_logger(__name__)
 
@@ -92,13 +96,33 @@ class RepositoryReconciler:
             return
         before = self._cached.get(key)
         self._cached[key] = _CachedRepository(raw, model)
+        if before is None:
+            self._begin(key, model)
+            return
         # Not compared with `before`: a status that was just written may have brought the annotation already.
         asked, self._asked[key] = self._asked.get(key), _reconcile_at(model)
         if asked is not None and asked != self._asked[key]:
             self._to_revalidate.add(key)
             self._queue.add(key)
-        if before is None or before.model.spec != model.spec:
+        if before.model.spec != model.spec:
             self._reload(key)
+
+    def _begin(self, key: NamespacedName, model: ChartRepository) -> None:
+        """Look at a ChartRepository that is new here: at once, or when its last good look is older than its interval.
+
+        After a restart, most of them need no look, and so no write.
+        """
+        self._asked[key] = _reconcile_at(model)
+        self._invalidate(key)
+        self._on_change(*key)
+        if _is_asked_since_last_look(model):
+            self._to_revalidate.add(key)
+            self._queue.add(key)
+        elif delay := _seconds_until_due(model, now=time.time()):
+            self._index_digests[key] = _UNKNOWN_DIGEST
+            self._queue.add_after(key, delay)
+        else:
+            self._queue.add(key)
 
     def reads_secrets(self, namespace: str) -> bool:
         """Return whether a ChartRepository of the namespace refers to a Secret."""
@@ -215,6 +239,30 @@ def _secret_names(model: ChartRepository) -> frozenset[str]:
     spec = model.spec
     keys = spec.verify.secret_ref if spec.verify is not None else None
     return frozenset(each.name for each in (spec.secret_ref, spec.ca_secret_ref, keys) if each)
+
+
+def _seconds_until_due(model: ChartRepository, *, now: float) -> float:
+    """Return in how many seconds the repository is to be looked at, when nothing but its stored status is known."""
+    status = model.status
+    ready = any(
+        each.type == READY and each.status == "True" and each.observed_generation == model.metadata.generation
+        for each in status.conditions or ()
+    )
+    age = -1.0 if status.last_fetched is None else now - status.last_fetched.timestamp()
+    if not ready or age < 0:  # a time in the future is of a clock that jumped
+        return 0.0
+    return max(0.0, model.spec.interval_seconds - age)
+
+
+def _is_asked_since_last_look(model: ChartRepository) -> bool:
+    """Return whether the annotation may be newer than the stored status: it may, unless it is a time before that."""
+    asked, looked = _reconcile_at(model), model.status.last_fetched
+    if not asked:
+        return False
+    try:
+        return looked is None or datetime.fromisoformat(asked) >= looked
+    except (ValueError, TypeError):  # any text will do; a time without a zone cannot be compared
+        return True
 
 
 def _reconcile_at(model: ChartRepository) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,29 @@ from xapp_operator.reconcile.watching.secret_watch import SecretWatch
 INDEX = "/index.yaml"
 
 
-def repository(url: str, *, asked: str | None = None) -> dict[str, Any]:
+def repository(url: str, *, asked: str | None = None, interval: str = "5m") -> dict[str, Any]:
     annotations = {} if asked is None else {ANNOTATION_RECONCILE_AT: asked}
     metadata = {"name": "acme", "namespace": "ns", "uid": "r", "resourceVersion": "1", "generation": 1}
     return {
         "apiVersion": "xapp-operator.io/v1alpha1",
         "kind": "ChartRepository",
         "metadata": {**metadata, "annotations": annotations},
-        "spec": {"url": url},
+        "spec": {"url": url, "interval": interval},
     }
+
+
+def looked_at(seconds_ago: float, *, ready: str = "True", generation: int = 1) -> dict[str, Any]:
+    """Return the status that an earlier operator wrote at its last look."""
+    at = (datetime.now(UTC) - timedelta(seconds=seconds_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    condition = {
+        "type": "Ready",
+        "status": ready,
+        "reason": "Fetched",
+        "message": "",
+        "observedGeneration": generation,
+        "lastTransitionTime": at,
+    }
+    return {"observedGeneration": generation, "charts": 7, "lastFetched": at, "conditions": [condition]}
 
 
 class Setup:
@@ -42,6 +57,7 @@ class Setup:
     def __init__(self, server: ChartServer) -> None:
         self.server = server
         self.charts: list[int] = []
+        self.changes: list[tuple[str, str]] = []
         self.brought_by_status: str | None = None
         self.repositories: RepositoryReconciler
 
@@ -67,7 +83,7 @@ async def setup(connect: Connect, tmp_path: Path) -> AsyncIterator[Setup]:
                 charts=charts,
                 impersonation=Impersonation(kube, settings),
                 secrets=SecretWatch(kube, settings, on_status=lambda _: None),
-                on_change=lambda *_: None,
+                on_change=lambda *key: one.changes.append(key),
             )
             running = asyncio.create_task(one.repositories.run())
             yield one
@@ -96,3 +112,53 @@ async def test_an_annotation_that_a_status_write_returns_first_still_counts(setu
 
     setup.ask("now")
     await eventually(lambda: setup.server.requests[INDEX] == 2, what="the index to be read again")
+
+
+@pytest.mark.parametrize(
+    ("status", "asked"),
+    [
+        ({}, None),
+        (looked_at(301), None),
+        (looked_at(-3600), None),
+        (looked_at(10, ready="False"), None),
+        (looked_at(10, generation=0), None),
+        (looked_at(10), "now"),
+        (looked_at(3600), "2020-01-01T00:00:00Z"),
+        (looked_at(3600), "2999-01-01T00:00:00Z"),
+        (looked_at(10), "2020-01-01T00:00:00"),
+    ],
+    ids=[
+        "new",
+        "older than the interval",
+        "of a clock that was ahead",
+        "failed",
+        "of an earlier spec",
+        "asked for",
+        "old, and asked for before",
+        "old, and asked for since",
+        "asked for at a time without zone",
+    ],
+)
+async def test_after_a_restart_a_repository_is_looked_at_once_that_is_due(
+    setup: Setup, status: dict[str, Any], asked: str | None
+) -> None:
+    setup.repositories.update(repository(setup.server.url, asked=asked) | {"status": status}, deleted=False)
+    await eventually(lambda: setup.charts == [1], what="the look")
+    assert setup.changes == [("ns", "acme")]
+
+
+@pytest.mark.parametrize("asked", [None, "2020-01-01T00:00:00Z"], ids=["never asked for", "asked for before"])
+async def test_a_restart_looks_at_no_repository_that_was_looked_at(setup: Setup, asked: str | None) -> None:
+    body = repository(f"{setup.server.url}/elsewhere", asked=asked) | {"status": looked_at(10)}
+    setup.repositories.update(body, deleted=False)
+    new = repository(setup.server.url)
+    setup.repositories.update({**new, "metadata": {**new["metadata"], "name": "new"}}, deleted=False)
+    await eventually(lambda: len(setup.charts) > 0, what="the look at another one")
+    assert setup.server.requests[f"/elsewhere{INDEX}"] == 0
+
+
+async def test_the_first_look_after_a_restart_counts_as_a_change(setup: Setup) -> None:
+    body = repository(setup.server.url, interval="10s") | {"status": looked_at(9)}
+    setup.repositories.update(body, deleted=False)
+    await eventually(lambda: setup.charts == [1], what="the look")
+    assert setup.changes == [("ns", "acme")] * 2, "XApps may have read another index before"
