@@ -236,6 +236,8 @@ def test_an_existing_xapp_is_not_deployed_again(client: GatewayClient) -> None:
     answer = client.post_deployment(client.deployment_form(), file=chart_archive(version="0.2.0"))
     assert answer.status_code == 409
     assert "PUT" in answer.json()["detail"]
+    upgrade = f"/api/deployment/xapp/{client.namespace}/{XAPP_NAME}"
+    assert answer.json()["next"] == [{"method": "PUT", "path": upgrade}]
     assert client.existing_objects()["charts"] == [STORED]
 
 

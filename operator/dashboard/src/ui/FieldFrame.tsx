@@ -35,6 +35,17 @@ export function fieldId(name: string): string {
   return `field-${name}`
 }
 
+/** Moves the focus to a field by its name in `errors[]`; in a choice, to what is chosen. Returns whether it is there. */
+export function focusField(name: string): boolean {
+  const field = document.getElementById(fieldId(name))
+  const input = field?.matches('input, textarea, button') === false ? field.querySelector<HTMLElement>(CHOSEN) : null
+  const target = input ?? field
+  target?.focus()
+  return target !== null
+}
+
+const CHOSEN = 'input:checked, input'
+
 /** The label above a field. */
 export function FieldLabel({ label, isRequired }: Pick<FieldProps, 'label' | 'isRequired'>): ReactElement {
   return (

@@ -1,11 +1,11 @@
 import { CircleX } from 'lucide-react'
 import { useEffect, useRef, type ReactElement } from 'react'
 
-import { describeError, Problem } from '~/lib/problem'
+import { describeError, Problem, reportOf } from '~/lib/problem'
 import { CopyButton } from '~/ui/CopyButton'
-import { fieldId } from '~/ui/FieldFrame'
+import { fieldId, focusField } from '~/ui/FieldFrame'
+import { PagesAfter } from '~/ui/ProblemPanel'
 import { Text } from '~/ui/Text'
-import { reportOf } from '~/lib/problem'
 
 import styles from './FormErrors.module.css'
 
@@ -51,7 +51,7 @@ export function FormErrors({ error, fields, onFocusField }: FormErrorsProps): Re
                       href={`#${fieldId(name)}`}
                       onClick={(event) => {
                         event.preventDefault()
-                        if (onFocusField?.(field, line) !== true) document.getElementById(fieldId(name))?.focus()
+                        if (onFocusField?.(field, line) !== true) focusField(name)
                       }}
                     >
                       {fields[name]}
@@ -70,9 +70,12 @@ export function FormErrors({ error, fields, onFocusField }: FormErrorsProps): Re
           </ul>
         )}
       </div>
-      <CopyButton text={() => reportOf(error)} label="Copy report">
-        Copy report
-      </CopyButton>
+      <div className={styles.actions}>
+        <PagesAfter error={error} />
+        <CopyButton text={() => reportOf(error)} label="Copy report">
+          Copy report
+        </CopyButton>
+      </div>
     </div>
   )
 }

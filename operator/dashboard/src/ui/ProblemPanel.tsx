@@ -35,11 +35,7 @@ export function ProblemPanel({ error, onRetry, isRetrying = false, actions }: Pr
         )}
         <div className={styles.actions}>
           {actions}
-          {pagesAfter(error).map(({ label, path }) => (
-            <ButtonLink key={path} to={path} size="small">
-              {label}
-            </ButtonLink>
-          ))}
+          <PagesAfter error={error} />
           {onRetry !== undefined && (
             <Button size="small" icon={<RotateCw size={14} aria-hidden />} onPress={onRetry} isPending={isRetrying}>
               Retry
@@ -57,6 +53,15 @@ export function ProblemPanel({ error, onRetry, isRetrying = false, actions }: Pr
       </div>
     </div>
   )
+}
+
+/** Buttons to the pages that help after a refusal. */
+export function PagesAfter({ error }: { error: unknown }): ReactElement[] {
+  return pagesAfter(error).map(({ label, path }) => (
+    <ButtonLink key={path} to={path} size="small">
+      {label}
+    </ButtonLink>
+  ))
 }
 
 function pagesAfter(error: unknown): NextPage[] {

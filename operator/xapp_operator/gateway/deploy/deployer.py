@@ -282,9 +282,13 @@ def _as_values_error(desired: DesiredXApp) -> Iterator[None]:
         raise ChartSourceError(
             "the values cannot be checked, because the chart of this xApp is not available: upload it again in an "
             "upgrade"
-        ).with_next(NextRequest("PUT", f"/api/deployment/xapp/{desired.namespace}/{desired.name}")) from None
+        ).with_next(_upgrade_request(desired)) from None
     except (ChartSourceError, ChartInvalid) as error:
         raise type(error)(f"the values cannot be checked, so nothing was changed: {error.message}") from None
+
+
+def _upgrade_request(desired: DesiredXApp) -> NextRequest:
+    return NextRequest("PUT", f"/api/deployment/xapp/{desired.namespace}/{desired.name}")
 
 
 def _is_released(xapp: JsonObject) -> bool:
@@ -313,7 +317,9 @@ async def _explain_refusal(write: Awaitable[JsonObject], desired: DesiredXApp) -
             f"the xApp {desired.name} already exists in the namespace {desired.namespace}: upgrade it with PUT, delete "
             "it, or choose another name"
         )
-        raise AlreadyExists(message, errors=(FieldError(f"{FORM_PART}.xAppName", message),)) from None
+        raise AlreadyExists(message, errors=(FieldError(f"{FORM_PART}.xAppName", message),)).with_next(
+            _upgrade_request(desired)
+        ) from None
     except KubeError as error:
         raise to_form_error(error) from None
 
