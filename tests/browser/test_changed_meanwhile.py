@@ -279,3 +279,41 @@ def test_nothing_is_confirmed_while_the_gateway_is_away_or_once_the_xapp_is_gone
     xapps.kubectl("delete", "xapp", NAME)
     expect(dialog.get_by_text(re.compile("^It was uninstalled at"))).to_be_visible()
     expect(confirm).to_have_attribute("aria-disabled", "true")
+
+
+def test_the_list_confirms_nothing_once_the_selected_xapps_are_gone(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    names = ["acme-ran-a", "acme-ran-b"]
+    manifest = xapps.uploaded_manifest(names[0], chart())
+    for name in names:
+        xapps.apply({**manifest, "metadata": {**manifest["metadata"], "name": name}})
+        xapps.wait_ready(name)
+    page = dashboard.page
+    # One that is being uninstalled leaves this list before it is gone.
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps?namespace={xapps.namespace}&phase=Deployed")
+    for name in names:
+        page.get_by_role("checkbox", name=f"Select {name}").press("Space")
+    page.get_by_role("button", name="Uninstall...").click()
+    dialog = page.get_by_role("alertdialog", name="Uninstall 2 xApps?")
+    confirm = dialog.get_by_role("button", name="Uninstall 2 xApps")
+    xapps.kubectl("delete", "xapp", names[0])
+    expect(dialog.get_by_text(f"{xapps.namespace}/{names[0]} was uninstalled meanwhile")).to_be_visible()
+    expect(confirm).not_to_have_attribute("aria-disabled", "true")
+    # It only does not match the filter any more.
+    xapps.kubectl("patch", "xapp", names[1], "--type=merge", '--patch={"spec": {"suspend": true}}')
+    expect(page.get_by_role("link", name=names[1])).to_have_count(0)
+    expect(confirm).not_to_have_attribute("aria-disabled", "true")
+    xapps.kubectl("delete", "xapp", names[1])
+    expect(dialog.get_by_text("All of them were uninstalled meanwhile")).to_be_visible()
+    expect(confirm).to_have_attribute("aria-disabled", "true")
+    dashboard.check_accessibility()
+    dialog.get_by_role("button", name="Keep").click()
+
+    xapps.apply({**manifest, "metadata": {**manifest["metadata"], "name": names[0]}})
+    page.get_by_role("checkbox", name=f"Select {names[0]}").press("Space")
+    page.get_by_role("button", name="Uninstall...").click()
+    dialog = page.get_by_role("alertdialog", name=f"Uninstall {names[0]}?")
+    xapps.kubectl("delete", "xapp", names[0])
+    expect(dialog.get_by_text("It was uninstalled meanwhile")).to_be_visible()
+    expect(dialog.get_by_role("button", name=f"Uninstall {names[0]}")).to_have_attribute("aria-disabled", "true")

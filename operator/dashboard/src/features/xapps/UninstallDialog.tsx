@@ -17,6 +17,7 @@ import { Skeleton } from '~/ui/Skeleton'
 import { Text } from '~/ui/Text'
 import { TextField } from '~/ui/TextField'
 
+import { useGone } from './useGone'
 import { useUninstallRight } from './useUninstallRight'
 import styles from './XAppsPage.module.css'
 
@@ -26,13 +27,15 @@ const NUMBER_TYPED_FROM = 10
 interface UninstallDialogProps {
   /** The selected xApps; those known by labels only are left out. */
   xapps: readonly XApp[]
+  /** The uids that the list has lost since the dialog opened: gone, or filtered out. */
+  left: ReadonlySet<string>
   onClose: () => void
   /** The ones that could not be uninstalled: they stay selected. */
   onDone: (failed: readonly XApp[]) => void
 }
 
 /** Asks before uninstalling one or several xApps, and shows the result of each. */
-export function UninstallDialog({ xapps, onClose, onDone }: UninstallDialogProps): ReactElement {
+export function UninstallDialog({ xapps, left, onClose, onDone }: UninstallDialogProps): ReactElement {
   const [chosen, setChosen] = useState(() => xapps.filter(({ source }) => source === 'xapp'))
   const [external] = useState(() => xapps.filter(({ source }) => source !== 'xapp'))
   const [typed, setTyped] = useState('')
@@ -42,17 +45,20 @@ export function UninstallDialog({ xapps, onClose, onDone }: UninstallDialogProps
   const client = useQueryClient()
   const right = useUninstallRight(chosen)
   const mustType = chosen.length >= NUMBER_TYPED_FROM
+  const gone = useGone(chosen, left)
+  // What it removes itself is no news.
+  const lost = isPending ? null : lostReason(chosen, gone)
 
   const uninstall = async (): Promise<void> => {
     setPending(true)
     setDone(0)
     const failed = new Map<string, string>()
-    let gone = 0
+    let missing = 0
     await inBatches(
       chosen,
       AT_ONCE,
       async ({ namespace, name, uid }) => {
-        if (!(await uninstallXApp(namespace, name, uid))) gone += 1
+        if (!(await uninstallXApp(namespace, name, uid))) missing += 1
       },
       ({ uid }, error) => {
         setDone((count) => count + 1)
@@ -61,17 +67,17 @@ export function UninstallDialog({ xapps, onClose, onDone }: UninstallDialogProps
     )
     setPending(false)
     setFailures(failed)
-    const left = chosen.filter(({ uid }) => failed.has(uid))
-    const accepted = chosen.length - left.length - gone
+    const kept = chosen.filter(({ uid }) => failed.has(uid))
+    const accepted = chosen.length - kept.length - missing
     const results = [
       accepted > 0 ? `Accepted: ${accepted} of ${chosen.length} are being uninstalled` : '',
-      gone > 0 ? `Already gone: ${gone}` : '',
+      missing > 0 ? `Already gone: ${missing}` : '',
     ]
-    if (accepted + gone > 0) toast(results.filter((result) => result !== '').join('. '))
+    if (accepted + missing > 0) toast(results.filter((result) => result !== '').join('. '))
     void client.invalidateQueries({ queryKey: ['xapps'] })
-    onDone(left)
-    if (left.length === 0) onClose()
-    else setChosen(left)
+    onDone(kept)
+    if (kept.length === 0) onClose()
+    else setChosen(kept)
   }
 
   const subject = chosen.length === 1 ? (chosen[0]?.name ?? '') : `${chosen.length} xApps`
@@ -84,24 +90,29 @@ export function UninstallDialog({ xapps, onClose, onDone }: UninstallDialogProps
       onConfirm={() => void uninstall()}
       isPending={isPending}
       isDanger
-      right={allOf(refusalOf(chosen.length, mustType, typed), right)}
+      right={allOf(lost === null ? null : refused(lost), refusalOf(chosen.length, mustType, typed), right)}
       width="medium"
     >
+      {lost !== null && (
+        <Notice tone="warn" isLive>
+          {lost}
+        </Notice>
+      )}
       {failures.size > 0 && (
         <Notice tone="bad" title={`${failures.size} could not be uninstalled. They stay selected.`} isLive />
       )}
       {chosen.length === 1 && chosen[0] !== undefined ? (
-        <OnePreview xapp={chosen[0]} />
+        <OnePreview xapp={chosen[0]} isGone={lost !== null} />
       ) : (
         <p>This removes their Helm releases. Data of volume claims stays where the chart keeps it.</p>
       )}
       {(chosen.length > 1 || failures.size > 0) && (
-        <Names label="What is uninstalled" xapps={chosen} failures={failures} />
+        <Names label="What is uninstalled" xapps={chosen} failures={failures} gone={gone} />
       )}
       {external.length > 0 && (
         <>
           <p>Left out, because they are known by their labels only. Adopt them first:</p>
-          <Names label="What is left out" xapps={external} failures={new Map()} />
+          <Names label="What is left out" xapps={external} />
         </>
       )}
       {chosen.length > 0 && (
@@ -128,8 +139,19 @@ function refusalOf(count: number, mustType: boolean, typed: string): Right | nul
   return null
 }
 
-function OnePreview({ xapp: { namespace, name, uid } }: { xapp: XApp }): ReactElement {
-  const preview = useQuery(removalQuery({ namespace, name, uid }))
+/** Why nothing is left to uninstall; null if something is. */
+function lostReason(chosen: readonly XApp[], gone: ReadonlySet<string>): string | null {
+  if (chosen.length === 0 || chosen.some(({ uid }) => !gone.has(uid))) return null
+  return chosen.length === 1 ? 'It was uninstalled meanwhile' : 'All of them were uninstalled meanwhile'
+}
+
+interface OnePreviewProps {
+  xapp: XApp
+  isGone: boolean
+}
+
+function OnePreview({ xapp: { namespace, name, uid }, isGone }: OnePreviewProps): ReactElement {
+  const preview = useQuery({ ...removalQuery({ namespace, name, uid }), enabled: !isGone })
   if (preview.data !== undefined)
     return (
       <>
@@ -151,10 +173,11 @@ function OnePreview({ xapp: { namespace, name, uid } }: { xapp: XApp }): ReactEl
 interface NamesProps {
   label: string
   xapps: readonly XApp[]
-  failures: ReadonlyMap<string, string>
+  failures?: ReadonlyMap<string, string>
+  gone?: ReadonlySet<string>
 }
 
-function Names({ label, xapps, failures }: NamesProps): ReactElement {
+function Names({ label, xapps, failures, gone }: NamesProps): ReactElement {
   return (
     // The keyboard scrolls it.
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
@@ -163,11 +186,13 @@ function Names({ label, xapps, failures }: NamesProps): ReactElement {
         {xapps.map(({ uid, namespace, name }) => (
           <li key={uid}>
             <Text>{`${namespace}/${name}`}</Text>
-            {failures.has(uid) && (
+            {failures?.has(uid) === true ? (
               <span className={styles.failure}>
                 {' '}
                 <Text>{failures.get(uid) ?? ''}</Text>
               </span>
+            ) : (
+              gone?.has(uid) === true && ' was uninstalled meanwhile'
             )}
           </li>
         ))}

@@ -32,6 +32,7 @@ const UninstallDialog = lazyDialog('Uninstall', async () => (await import('./Uni
 
 const route = getRouteApi('/xapps')
 const NO_ROWS: readonly XApp[] = []
+const NONE: ReadonlySet<string> = new Set()
 
 /** The list of xApps. The server filters, sorts and pages; the URL holds what is shown. */
 export function XAppsPage(): ReactElement {
@@ -40,6 +41,7 @@ export function XAppsPage(): ReactElement {
   const navigate = route.useNavigate()
   const [selected, setSelected] = useState<ReadonlyMap<string, XApp>>(new Map())
   const [isUninstalling, setUninstalling] = useState(false)
+  const [left, setLeft] = useState<ReadonlySet<string>>(NONE)
   const isMenuOpen = useRef(false)
   const table = useRef<HTMLDivElement>(null)
   const selection = useRef<HTMLDivElement>(null)
@@ -66,7 +68,11 @@ export function XAppsPage(): ReactElement {
     table.current?.contains(document.activeElement) === true
   const deselect = (uid: string): void =>
     setSelected((before) => (before.has(uid) ? new Map([...before].filter(([key]) => key !== uid)) : before))
-  const live = useLiveList({ list: options, filters, isBusy, onGone: deselect })
+  const onGone = (uid: string): void => {
+    deselect(uid)
+    if (isUninstalling) setLeft((before) => new Set(before).add(uid))
+  }
+  const live = useLiveList({ list: options, filters, isBusy, onGone })
   const answer = useQuery({ ...options, enabled: live.isReady })
   const rows = answer.data?.content ?? NO_ROWS
 
@@ -170,7 +176,11 @@ export function XAppsPage(): ReactElement {
       {isUninstalling && (
         <UninstallDialog
           xapps={[...selected.values()]}
-          onClose={() => setUninstalling(false)}
+          left={left}
+          onClose={() => {
+            setUninstalling(false)
+            setLeft(NONE)
+          }}
           onDone={(failed) => setSelected(new Map(failed.map((xapp) => [xapp.uid, xapp])))}
         />
       )}
