@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from playwright.sync_api import Page, expect
 
@@ -11,6 +12,8 @@ from tests.browser.dashboard import Dashboard
 from tests.browser.deploy_steps import chart, choose_chart, fill_identity, summary_text, values_text, write_values
 from tests.support.charts import tar_gz
 from tests.support.xapps import XAppClient
+
+NAME: Final = "acme-ran-hello"
 
 
 def _open(dashboard: Dashboard, token: str, namespace: str) -> Page:
@@ -109,7 +112,7 @@ def test_a_pattern_or_a_text_without_end_does_not_stop_the_page(
 def test_a_name_that_is_taken_is_shown_before_and_after(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
 ) -> None:
-    xapps.apply(xapps.uploaded_manifest("acme-ran-hello", chart()))
+    xapps.apply(xapps.uploaded_manifest(NAME, chart(), organization="acme", xAppName="hello"))
     page = _open(dashboard, accounts.with_role("admin"), xapps.namespace)
     choose_chart(page, chart())
     fill_identity(page)
@@ -118,6 +121,70 @@ def test_a_name_that_is_taken_is_shown_before_and_after(
     page.get_by_role("button", name="Submit").click()
     assert "acme-ran-hello" in summary_text(page)
     assert values_text(page) == "greeting: mine\n"
+    upgrade = page.get_by_role("alert").get_by_role("link", name="Upgrade")
+    dashboard.check_accessibility()
+    upgrade.click()
+    page.get_by_role("button", name="Leave").click()
+    expect(page).to_have_url(re.compile(rf"/xapps/{xapps.namespace}/acme-ran-hello/upgrade$"))
+
+
+def test_the_preview_offers_to_adopt_objects_that_exist_already(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.kubectl("create", "configmap", NAME)
+    page = _open(dashboard, accounts.with_role("admin"), xapps.namespace)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    choose_chart(page, chart())
+    fill_identity(page)
+    write_values(page, "greeting: mine\n")
+    page.get_by_role("button", name="Preview").click()
+    refusal = page.get_by_text(f'ConfigMap "{NAME}" in namespace "{xapps.namespace}" exists')
+    expect(refusal).to_be_visible()
+    dashboard.check_accessibility()
+    sent.clear()
+    adopt_it = page.get_by_role("button", name="Adopt it")
+    adopt_it.click()
+    expect(page.get_by_role("checkbox", name="Adopt a release")).to_be_checked()
+    expect(page.get_by_role("checkbox", name="Adopt a release")).to_be_focused()
+    expect(adopt_it).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Organization")).to_have_value("acme")
+    assert values_text(page) == "greeting: mine\n"
+    assert sent == []
+
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("You have edited since this preview.")).to_have_count(0)
+    expect(refusal).to_have_count(0)
+
+
+def test_an_install_that_meets_existing_objects_goes_on_with_their_adoption(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.kubectl("create", "configmap", NAME)
+    xapps.apply(xapps.uploaded_manifest(NAME, chart()))
+    xapps.wait_stalled(NAME)
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/{NAME}")
+    page = dashboard.page
+    cause = page.get_by_role("region", name="Why it is not Ready")
+    dashboard.check_accessibility()
+    cause.get_by_role("link", name="Adopt...").click()
+    expect(page).to_have_url(re.compile(r"/upgrade\?adopt=true$"))
+    adopt = page.get_by_role("checkbox", name="Adopt a release")
+    expect(adopt).to_be_checked()
+    page.get_by_text("Adopt a release").click()
+    expect(adopt).not_to_be_checked()
+    expect(page).to_have_url(re.compile(r"/upgrade$"))
+    page.get_by_role("textbox", name="Owner").fill("paul")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Adopt it").click()
+    expect(adopt).to_be_checked()
+    expect(adopt).to_be_focused()
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("You have edited since this preview.")).to_have_count(0)
+    page.keyboard.press("Control+Enter")
+    dashboard.heading(NAME)
+    xapps.wait_ready(NAME)
+    assert (xapps.get("xapp", NAME) or {})["spec"]["adopt"] is True
 
 
 def test_a_reader_sees_which_right_is_missing(dashboard: Dashboard, accounts: Accounts, namespace: str) -> None:

@@ -60,7 +60,7 @@ export const logsSearch = {
 export const eventsSearch = { page }
 export const manifestSearch = { object: text() }
 export const valuesSearch = { view: oneOf(['yours', 'defaults', 'result', 'form']) }
-export const upgradeSearch = { chart: text(), version: text() }
+export const upgradeSearch = { chart: text(), version: text(), adopt: flag() }
 export const historySearch = {
   revision: optionalInteger({ min: 1 }),
   with: optionalInteger({ min: 1 }),

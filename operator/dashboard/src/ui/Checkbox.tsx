@@ -2,6 +2,8 @@ import { Check, Minus } from 'lucide-react'
 import type { ReactElement, ReactNode } from 'react'
 import { CheckboxButton, CheckboxField } from 'react-aria-components'
 
+import { fieldId } from '~/ui/FieldFrame'
+
 import styles from './fieldStyles.module.css'
 
 interface CheckboxProps {
@@ -12,11 +14,18 @@ interface CheckboxProps {
   isIndeterminate?: boolean
   onChange: (isSelected: boolean) => void
   isDisabled?: boolean
+  /** The field of `errors[]`, for links from a summary. */
+  name?: string
 }
 
-export function Checkbox({ label, children, isIndeterminate = false, ...rest }: CheckboxProps): ReactElement {
+export function Checkbox({ label, children, isIndeterminate = false, name, ...rest }: CheckboxProps): ReactElement {
   return (
-    <CheckboxField {...rest} isIndeterminate={isIndeterminate} aria-label={children === null ? label : undefined}>
+    <CheckboxField
+      {...rest}
+      {...(name === undefined ? {} : { id: fieldId(name) })}
+      isIndeterminate={isIndeterminate}
+      aria-label={children === null ? label : undefined}
+    >
       <CheckboxButton className={styles.choice}>
         {({ isSelected }) => (
           <>

@@ -25,7 +25,7 @@ import { deploymentCurl, deploymentKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { localProblem } from '~/lib/localProblem'
 import { IdentityFields, useComposedName } from './IdentityFields'
-import { MoreOptions } from './MoreOptions'
+import { adoptInForm, MoreOptions } from './MoreOptions'
 import { credentialField, NEW_REPOSITORY, newRepositoryProblem, repositoryPartToCopy } from './newRepository'
 import { PreviewPanel } from './PreviewPanel'
 import { RepositoryChart } from './RepositoryChart'
@@ -175,7 +175,7 @@ export function DeployPage() {
           <div className={styles.stack}>
             {fields.adopt && (
               <Notice tone="info">
-                {`The release ${fields.releaseName === '' ? 'of that name' : fields.releaseName} is taken over as it runs. It is not installed again if chart and values agree.`}
+                {`The release ${fields.releaseName === '' ? 'of that name' : fields.releaseName} is taken over as it runs. It is not installed again if chart and values agree. Without a release, objects of the chart that exist already are taken over.`}
               </Notice>
             )}
             <IdentityFields {...fieldProps} versionNote={form.versionNote} />
@@ -210,7 +210,11 @@ export function DeployPage() {
           }
         />
         {actions.preview !== null && actions.previewOf !== null && (
-          <PreviewPanel preview={actions.preview} isStale={!isSame(actions.previewOf, submission)} />
+          <PreviewPanel
+            preview={actions.preview}
+            isStale={!isSame(actions.previewOf, submission)}
+            onAdopt={adoptInForm(fields, change)}
+          />
         )}
         <div className={styles.bar}>
           <CopyAs curl={deploymentCurl(command, null)} kubectl={deploymentKubectl(command, name)} />

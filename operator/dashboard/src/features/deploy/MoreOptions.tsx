@@ -1,7 +1,9 @@
 import { useState } from 'react'
+import { flushSync } from 'react-dom'
 
-import { apiField, LABELS } from '~/lib/deploy/form'
+import { apiField, LABELS, type DeployFields } from '~/lib/deploy/form'
 import { Checkbox } from '~/ui/Choices'
+import { focusField } from '~/ui/FieldFrame'
 import { FileDrop } from '~/ui/FileDrop'
 import { Select } from '~/ui/Select'
 
@@ -9,7 +11,7 @@ import styles from './deploy.module.css'
 import { FormField, type FieldsProps } from './IdentityFields'
 
 interface MoreOptionsProps extends FieldsProps {
-  /** A release name and an adoption are for a new xApp only. */
+  /** A release name is for a new xApp only. */
   isNew: boolean
   provenance: File | null
   /** Null: there is no chart file to which a provenance file could belong. */
@@ -73,14 +75,14 @@ export function MoreOptions({ isNew, provenance, onProvenance, ...props }: MoreO
             />
           )}
         </div>
-        {isNew && (
-          <Checkbox
-            label="Adopt a release of that name that is there already"
-            isSelected={fields.adopt}
-            onChange={(value) => onChange('adopt', value)}
-          />
-        )}
         <Checkbox
+          label="Adopt a release of that name that is there already, and objects of the chart that are"
+          name={apiField('adopt')}
+          isSelected={fields.adopt}
+          onChange={(value) => onChange('adopt', value)}
+        />
+        <Checkbox
+          name={apiField('suspend')}
           label="Suspend: write the xApp, but do not install it yet"
           isSelected={fields.suspend}
           onChange={(value) => onChange('suspend', value)}
@@ -97,6 +99,16 @@ export function MoreOptions({ isNew, provenance, onProvenance, ...props }: MoreO
       </div>
     </details>
   )
+}
+
+/** Returns what turns "Adopt" on and moves the focus there; undefined if it is on. */
+export function adoptInForm({ adopt }: DeployFields, change: FieldsProps['onChange']): (() => void) | undefined {
+  if (adopt) return undefined
+  return () => {
+    // The options open with it: only then can it have the focus.
+    flushSync(() => change('adopt', true))
+    focusField(apiField('adopt'))
+  }
 }
 
 const MORE = new Set([

@@ -2,8 +2,10 @@ import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 
 import type { DryRun, ObjectChange } from '~/api/queries/deployments'
 import { DiffView, TextView } from '~/editor/lazy'
+import { asksToAdopt } from '~/lib/adoption'
 import { isObject } from '~/lib/values/value'
 import { stringifyYaml } from '~/lib/values/yamlText'
+import { Button } from '~/ui/Button'
 import { Notice } from '~/ui/Notice'
 import { Card } from '~/ui/Panel'
 import { Text } from '~/ui/Text'
@@ -18,6 +20,8 @@ interface PreviewPanelProps {
   /** Something was edited since. */
   isStale: boolean
   actions?: ReactNode
+  /** Changes the form so that what exists already is taken over; undefined: it says so already, or cannot. */
+  onAdopt?: (() => void) | undefined
 }
 
 const CHANGE_WORDS: Readonly<Record<NonNullable<ObjectChange>, string>> = {
@@ -28,7 +32,7 @@ const CHANGE_WORDS: Readonly<Record<NonNullable<ObjectChange>, string>> = {
 }
 
 /** What a dry run says would happen. */
-export function PreviewPanel({ preview, isStale, actions }: PreviewPanelProps) {
+export function PreviewPanel({ preview, isStale, actions, onAdopt }: PreviewPanelProps) {
   const { diff, objects, manifest, notes, warnings } = preview
   const [selected, setSelected] = useState<PreviewTab>(diff === null ? 'objects' : 'changes')
   const values = useMemo(() => valuesText(preview.values), [preview.values])
@@ -48,7 +52,11 @@ export function PreviewPanel({ preview, isStale, actions }: PreviewPanelProps) {
     { id: 'manifest', label: 'Manifest', content: <Code label="Manifest" text={manifest} language="yaml" /> },
     { id: 'values', label: 'Values', content: <Code label="Values of the result" text={values} language="yaml" /> },
     { id: 'notes', label: 'Notes', content: <Code label="Notes of the chart" text={notes} language="text" /> },
-    { id: 'warnings', label: `Warnings ${warnings.length}`, content: <Warnings warnings={warnings} /> },
+    {
+      id: 'warnings',
+      label: `Warnings ${warnings.length}`,
+      content: <Warnings warnings={warnings} onAdopt={onAdopt} />,
+    },
   ]
   const shown = items.some(({ id }) => id === selected) ? selected : 'objects'
   return (
@@ -59,7 +67,7 @@ export function PreviewPanel({ preview, isStale, actions }: PreviewPanelProps) {
         {preview.rendered === 'offline' && (
           <p className={styles.muted}>Rendered without the cluster: lookups found nothing.</p>
         )}
-        {warnings.length > 0 && shown !== 'warnings' && <Warnings warnings={warnings.slice(0, 3)} />}
+        {warnings.length > 0 && shown !== 'warnings' && <Warnings warnings={warnings.slice(0, 3)} onAdopt={onAdopt} />}
         <Tabs label="Preview" selected={shown} onSelect={setSelected} items={items} />
       </div>
     </Card>
@@ -125,12 +133,26 @@ function Code({ label, text, language }: { label: string; text: string; language
   return <TextView label={label} text={text.replace(/\n+$/, '')} language={language} />
 }
 
-function Warnings({ warnings }: { warnings: readonly string[] }) {
+interface WarningsProps extends Pick<PreviewPanelProps, 'onAdopt'> {
+  warnings: readonly string[]
+}
+
+function Warnings({ warnings, onAdopt }: WarningsProps) {
   if (warnings.length === 0) return <p className={styles.muted}>No warnings.</p>
   return (
     <div className={styles.stack}>
       {warnings.map((warning, index) => (
-        <Notice key={index} tone="warn">
+        <Notice
+          key={index}
+          tone="warn"
+          actions={
+            onAdopt !== undefined && asksToAdopt(warning) ? (
+              <Button size="small" onPress={onAdopt}>
+                Adopt it
+              </Button>
+            ) : undefined
+          }
+        >
           <Text multiline>{warning}</Text>
         </Notice>
       ))}

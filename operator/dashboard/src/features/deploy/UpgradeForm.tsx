@@ -29,7 +29,7 @@ import { FormField } from './IdentityFields'
 import { localProblem } from '~/lib/localProblem'
 import { goneXApps, rightUntilGone } from '~/lib/goneXApps'
 import { useStore } from '~/lib/useStore'
-import { MoreOptions } from './MoreOptions'
+import { adoptInForm, MoreOptions } from './MoreOptions'
 import { PreviewPanel } from './PreviewPanel'
 import { UpgradeChart } from './UpgradeChart'
 import { UploadWaiting } from './UploadWaiting'
@@ -215,7 +215,9 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
           draft.value.upload === null ? null : (provenance) => draft.set((current) => ({ ...current, provenance }))
         }
       />
-      {previewed !== null && <PreviewPanel preview={previewed.result} isStale={!isFresh} />}
+      {previewed !== null && (
+        <PreviewPanel preview={previewed.result} isStale={!isFresh} onAdopt={adoptInForm(fields, form.setField)} />
+      )}
       <div className={classes(styles.bar, styles.barInCard)}>
         <CopyAs curl={deploymentCurl(command, edited)} kubectl={upgradeKubectl(command, specification.form, edited)} />
         <DiscardButton isChanged={form.isChanged} isBusy={isBusy} onDiscard={form.discarding.discard}>

@@ -101,6 +101,7 @@ interface Target {
 interface UpgradeSearch {
   chart: string
   version: string
+  adopt: boolean
 }
 
 export function useUpgradeForm({ namespace, name, specification, theirs, search, setSearch }: Target): UpgradeForm {
@@ -128,6 +129,7 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search,
   const asked: Partial<DeployFields> = {
     ...(search.chart === '' ? {} : { chartName: search.chart }),
     ...(search.version === '' ? {} : { chartVersion: search.version }),
+    ...(search.adopt ? { adopt: true } : {}),
   }
   const wantedChart = { ...stored, ...asked, ...typed }.chartVersion.trim()
   // With another chart comes its version. One that somebody typed stays.
@@ -154,7 +156,8 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search,
     state: { draft: draft.value, search },
     discard: () => {
       draft.discard()
-      if (search.chart !== '' || search.version !== '') setSearch({ chart: '', version: '' })
+      if (search.chart !== '' || search.version !== '' || search.adopt)
+        setSearch({ chart: '', version: '', adopt: false })
     },
     restore: (before) => {
       draft.set(before.draft)
@@ -176,6 +179,7 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search,
     setField: (field, value) => {
       setTyped({ [field]: value })
       if (field === 'chartName' && typeof value === 'string') setSearch({ ...search, chart: value })
+      if (field === 'adopt') setSearch({ ...search, adopt: value === true })
     },
     blurField: (field) => setChecked((before) => new Set(before).add(field)),
     setVersion: (chartVersion) => {
@@ -188,11 +192,11 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search,
   }
 }
 
-/** The version that a link asks for comes before the one that was typed on an earlier visit. */
-function useAddressFirst({ chart, version }: UpgradeSearch, draft: Draft<UpgradeDraft>): void {
+/** What a link asks for comes before what was typed on an earlier visit. */
+function useAddressFirst({ chart, version, adopt }: UpgradeSearch, draft: Draft<UpgradeDraft>): void {
   const begin = useEffectEvent(() => {
     const { typed } = draft.value
-    const next = withoutContradictions(typed, { chart, version, namespace: '', releaseName: '', adopt: false })
+    const next = withoutContradictions(typed, { chart, version, namespace: '', releaseName: '', adopt })
     if (next !== typed) draft.set((current) => ({ ...current, typed: next }))
   })
   useEffect(() => begin(), [])

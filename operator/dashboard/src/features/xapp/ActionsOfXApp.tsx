@@ -146,6 +146,7 @@ interface PageActionProps {
   right: Right
   variant?: 'default' | 'primary'
   size?: 'normal' | 'small'
+  search?: { adopt: true }
   children: string
 }
 
@@ -155,6 +156,7 @@ export function PageAction({
   right,
   variant = 'default',
   size = 'normal',
+  search,
   children,
 }: PageActionProps): ReactElement {
   const { id } = useOpenXApp()
@@ -166,7 +168,7 @@ export function PageAction({
     )
   }
   return (
-    <ButtonLink to={to} params={id} variant={variant} size={size}>
+    <ButtonLink to={to} params={id} variant={variant} size={size} {...(search === undefined ? {} : { search })}>
       {children}
     </ButtonLink>
   )

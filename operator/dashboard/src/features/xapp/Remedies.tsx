@@ -57,6 +57,18 @@ function RemedyButton({ remedy, act }: { remedy: Remedy; act: ReturnType<typeof 
           Repositories
         </Button>
       )
+    case 'takeOver':
+      return (
+        <PageAction
+          to="/xapps/$namespace/$name/upgrade"
+          search={{ adopt: true }}
+          right={change('upgrade')}
+          variant="primary"
+          size="small"
+        >
+          Adopt...
+        </PageAction>
+      )
     case 'adopt':
       return <AdoptLink right={change('adopt')} size="small" />
     default:

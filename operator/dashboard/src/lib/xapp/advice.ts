@@ -1,10 +1,20 @@
 /** What a person can do about an xApp that is not Ready. */
 
+import { asksToAdopt } from '~/lib/adoption'
 import type { Cause } from '~/lib/xapp/cause'
 import type { Revision, XApp } from '~/lib/xapp/types'
 
 export type Remedy =
-  'values' | 'upgrade' | 'retry' | 'rollback' | 'reconcile' | 'resume' | 'events' | 'repositories' | 'adopt'
+  | 'values'
+  | 'upgrade'
+  | 'retry'
+  | 'rollback'
+  | 'reconcile'
+  | 'resume'
+  | 'events'
+  | 'repositories'
+  | 'adopt'
+  | 'takeOver'
 
 export interface Advice {
   text: string
@@ -98,6 +108,11 @@ const LABELS_ONLY: Advice = {
   remedies: ['adopt'],
 }
 
+const TAKE_OVER: Advice = {
+  text: 'Something of that name exists already. Adopt it to go on with it, or remove it and try again.',
+  remedies: ['takeOver', 'retry'],
+}
+
 const UNSCHEDULABLE = /didn't match|Insufficient|unschedulable|nodes are available/i
 
 const SCHEDULING: Advice = {
@@ -114,6 +129,7 @@ export function adviceFor(xapp: XApp, cause: Cause): Advice {
 }
 
 function specificAdvice(xapp: XApp, { culprit, message }: Cause): Advice {
+  if (asksToAdopt(message)) return TAKE_OVER
   const ofContainer = lookUp(BY_CONTAINER, culprit?.reason)
   const ofReason = lookUp(BY_REASON, xapp.reason)
   const isAboutPods = xapp.reason === null || xapp.reason === 'HealthCheckFailed' || !isKnownFailure(xapp.reason)

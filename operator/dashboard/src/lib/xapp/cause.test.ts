@@ -161,6 +161,13 @@ describe('what to do', () => {
     expect(advice({ reason: 'ValuesInvalid' }).remedies).toEqual(['values', 'retry'])
   })
 
+  it('is to adopt what exists already, whatever the reason', () => {
+    const message = 'a Helm release with this name exists, and no XApp created it. Set adopt: true to take it over'
+    expect(advice({ reason: 'AccessDenied', message }).remedies).toEqual(['takeOver', 'retry'])
+    const object = 'ConfigMap "a" exists and belongs to no release: set adopt: true to take it over, or remove it'
+    expect(advice({ reason: 'InstallFailed', message: object }).remedies).toEqual(['takeOver', 'retry'])
+  })
+
   it('is about the nodes if no node takes a pod', () => {
     const message = "pod kpi-0: 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity"
     const nodes = advice({ reason: 'HealthCheckFailed', message })
