@@ -59,6 +59,7 @@ class Step:
     """Of helm, or `user`."""
     what: str
     """The values that were deployed, the revision that was rolled back to, or what the user did."""
+    release: str = "hello"
     done: bool = False
     """Whether it has succeeded, even if nobody was told."""
 
@@ -95,7 +96,8 @@ class FakeHelm:
     """What goes wrong whenever these values (as JSON) are deployed."""
     steps: list[Step] = field(default_factory=list)
     """The steps that changed a release, in order, and between them what users did."""
-    running: int = 0
+    running: set[str] = field(default_factory=set)
+    """The releases that a helm works on; it may be only one helm for each."""
 
     async def __call__(
         self, command: Command, *, limits: ProcessLimits, on_start: Callable[[int], None] | None = None
@@ -103,11 +105,11 @@ class FakeHelm:
         run = self._parse(command)
         changes = run.command in ("install", "upgrade", "rollback", "uninstall")
         if changes:
-            assert not self.running, "two helm processes work at the same time"
-            self.running += 1
+            assert run.positional[0] not in self.running, "two helm processes work on one release"
+            self.running.add(run.positional[0])
             what = run.positional[-1] if run.command == "rollback" else json.dumps(run.values, sort_keys=True)
             run.fault = self.refusals.get(what) or (self.faults.pop(0) if self.faults else None)
-            run.step = Step(run.command, what)
+            run.step = Step(run.command, what, release=run.positional[0])
             self.steps.append(run.step)
         try:
             await asyncio.sleep(self.pause if changes else 0)  # before the first request
@@ -128,7 +130,7 @@ class FakeHelm:
             raise
         finally:
             if changes:
-                self.running -= 1
+                self.running.discard(run.positional[0])
 
     def _parse(self, command: Command) -> _Run:
         arguments = command.arguments

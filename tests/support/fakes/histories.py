@@ -110,7 +110,7 @@ def xapp_body(*, tag: str = "one", **spec: Any) -> Json:
 
 @dataclass
 class History:
-    """One XApp named hello in a cluster of its own, and everything that was done to it."""
+    """An XApp named hello in a cluster, and everything that was done to it; others beside it are not checked."""
 
     cluster: FakeCluster
     unexpected: list[str] = field(default_factory=list)
@@ -203,7 +203,7 @@ class History:
 
     @property
     def helm_steps(self) -> list[Step]:
-        return [each for each in self.cluster.helm.steps if each.command != "user"]
+        return [each for each in self.cluster.helm.steps if each.command != "user" and each.release == "hello"]
 
     @property
     def outcome(self) -> str:
@@ -294,7 +294,7 @@ class History:
 
     def _check_steps(self) -> None:
         deleting, good, done = False, False, set[str]()
-        for step in self.cluster.helm.steps:
+        for step in (each for each in self.cluster.helm.steps if each.release == "hello"):
             if step.command == "user":
                 deleting = deleting or step.what in ("delete", "left uninstalling")
                 done.clear()

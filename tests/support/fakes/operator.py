@@ -103,6 +103,10 @@ class FakeCluster:
             await self._keeper
         await _end_tasks(but=[asyncio.current_task()])
 
+    def restart(self) -> None:
+        """End the operator now, between two writes; it starts again."""
+        self._died.set()
+
     async def _keep_running(self) -> None:
         while True:
             self.lives += 1
@@ -114,7 +118,7 @@ class FakeCluster:
                 life.result()
             life.cancel()
             await _end_tasks(but=[asyncio.current_task(), self._history])
-            self.helm.running = 0
+            self.helm.running.clear()
             await asyncio.sleep(self.downtime)
 
     async def _live(self, died: asyncio.Event) -> None:
