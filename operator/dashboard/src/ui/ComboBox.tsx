@@ -1,7 +1,8 @@
 import { ChevronDown } from 'lucide-react'
-import type { ReactElement } from 'react'
+import { useRef, type ReactElement } from 'react'
 import { Button as AriaButton, ComboBox as AriaComboBox, Input, ListBox, Popover } from 'react-aria-components'
 
+import { choicesFailure, NoChoices, RetryChoices, type ChoicesRead } from '~/ui/ChoicesState'
 import { classes } from '~/ui/classes'
 import { errorText, fieldId, FieldLabel, FieldNotes, noticed, type FieldProps } from '~/ui/FieldFrame'
 import { Option, type Item } from '~/ui/Select'
@@ -20,7 +21,8 @@ interface ComboBoxProps extends FieldProps {
   allowsCustomValue?: boolean
   /** The items come from a search on the server: all of them are shown. */
   isFiltered?: boolean
-  isLoading?: boolean
+  /** How the items are read; undefined: they are not. */
+  read?: ChoicesRead | undefined
   placeholder?: string
   emptyText?: string
 }
@@ -36,18 +38,21 @@ export function ComboBox({
   onBlur,
   allowsCustomValue = true,
   isFiltered = false,
-  isLoading = false,
+  read,
   placeholder,
-  emptyText = 'None found',
+  emptyText,
   description,
   error,
   isRequired = false,
   isDisabled = false,
   name,
 }: ComboBoxProps): ReactElement {
+  const failure = choicesFailure(read)
+  const notes = failure ?? description
+  const input = useRef<HTMLInputElement>(null)
   return (
     <AriaComboBox
-      {...noticed(description)}
+      {...noticed(notes)}
       className={styles.field}
       items={items}
       inputValue={value}
@@ -58,7 +63,8 @@ export function ComboBox({
       onBlur={onBlur}
       {...(isFiltered ? { defaultFilter: () => true } : {})}
       allowsCustomValue={allowsCustomValue}
-      allowsEmptyCollection
+      // Nothing covers the message and Retry.
+      allowsEmptyCollection={failure === null}
       menuTrigger="focus"
       aria-label={hidesLabel ? label : undefined}
       isRequired={isRequired}
@@ -68,17 +74,20 @@ export function ComboBox({
     >
       {!hidesLabel && <FieldLabel label={label} isRequired={isRequired} />}
       <div className={comboStyles.box}>
-        <Input className={styles.input} placeholder={placeholder} id={name === undefined ? undefined : fieldId(name)} />
+        <Input
+          ref={input}
+          className={styles.input}
+          placeholder={placeholder}
+          id={name === undefined ? undefined : fieldId(name)}
+        />
         <AriaButton className={classes(comboStyles.button)} aria-label={`Show the choices of ${label}`}>
           <ChevronDown size={16} aria-hidden />
         </AriaButton>
       </div>
-      <FieldNotes description={description} error={error} />
+      <FieldNotes description={notes} error={error} />
+      <RetryChoices read={read} onRetry={() => input.current?.focus()} />
       <Popover className={styles.popover}>
-        <ListBox
-          items={items}
-          renderEmptyState={() => <div className={styles.empty}>{isLoading ? 'Loading' : emptyText}</div>}
-        >
+        <ListBox items={items} renderEmptyState={() => <NoChoices read={read} emptyText={emptyText} />}>
           {(item) => <Option item={item} />}
         </ListBox>
       </Popover>

@@ -11,6 +11,7 @@ import {
   SearchField,
 } from 'react-aria-components'
 
+import { choicesFailure, NoChoices, RetryChoices, type ChoicesRead } from '~/ui/ChoicesState'
 import { classes } from '~/ui/classes'
 import { Text } from '~/ui/Text'
 
@@ -27,7 +28,7 @@ interface FilterMenuProps {
   label: string
   selected: readonly string[]
   choices: readonly FilterChoice[]
-  isLoading: boolean
+  read: ChoicesRead
   onChange: (selected: readonly string[]) => void
   /** Asks for choices that begin with the text; without it there is no field for that. */
   onPrefix?: (prefix: string) => void
@@ -39,7 +40,7 @@ export function FilterMenu({
   label,
   selected,
   choices,
-  isLoading,
+  read,
   onChange,
   onPrefix,
   onOpenChange,
@@ -75,7 +76,7 @@ export function FilterMenu({
             selectedKeys={selected}
             onSelectionChange={(keys) => onChange(keys === 'all' ? selected : [...keys].map(String))}
             items={withSelected(choices, selected).map((choice) => ({ id: choice.value, ...choice }))}
-            renderEmptyState={() => <div className={fieldStyles.empty}>{isLoading ? 'Loading' : 'None found'}</div>}
+            renderEmptyState={() => <NoChoices read={read} />}
           >
             {(choice) => (
               <ListBoxItem id={choice.id} textValue={choice.value} className={fieldStyles.option}>
@@ -93,6 +94,8 @@ export function FilterMenu({
               </ListBoxItem>
             )}
           </ListBox>
+          {choicesFailure(read)}
+          <RetryChoices read={read} />
         </Dialog>
       </Popover>
     </DialogTrigger>

@@ -65,8 +65,8 @@ export function IdentityFields({ versionNote, ...props }: FieldsProps & { versio
 
 function NamespaceField({ fields, problems, onChange, onBlur }: FieldsProps) {
   const search = useDeferredValue(fields.namespace.trim())
-  const { data, isFetching } = useQuery(namespacesQuery(search, 'deploy'))
-  const choices = data?.content ?? []
+  const query = useQuery(namespacesQuery(search, 'deploy'))
+  const choices = query.data?.content ?? []
   const chosen = choices.find(({ name }) => name === fields.namespace.trim())
   return (
     <ComboBox
@@ -77,7 +77,7 @@ function NamespaceField({ fields, problems, onChange, onBlur }: FieldsProps) {
       onChange={(value) => onChange('namespace', value)}
       onBlur={() => onBlur('namespace')}
       isFiltered
-      isLoading={isFetching}
+      read={{ what: 'namespaces', query }}
       isRequired
       description={chosen ? noteOf(chosen) : undefined}
       error={problems.get(apiField('namespace'))}

@@ -11,7 +11,7 @@ import {
 } from '~/api/queries/repositories'
 import { useFetchLimit } from '~/api/useFetchLimit'
 import { apiField, LABELS } from '~/lib/deploy/form'
-import { describeError, fieldErrors } from '~/lib/problem'
+import { describeError, fieldErrors, Problem } from '~/lib/problem'
 import { isPlainHttp, PLAIN_HTTP_LABEL } from '~/lib/repositories/form'
 import { allOf, refused, type Right } from '~/lib/rights'
 import { Button } from '~/ui/Button'
@@ -218,6 +218,9 @@ function NewRepositoryFields(props: RepositoryChartProps) {
   )
 }
 
+const READING_INDEX = { waitsFor: 'The gateway reads the index of the repository' }
+const NOT_FOUND = 404
+
 export function ChartField({ fields, problems, onChange, onBlur, chosen }: ChosenProps) {
   const search = useDeferredValue(fields.chartName.trim())
   const fetchSeconds = useFetchLimit()
@@ -241,20 +244,16 @@ export function ChartField({ fields, problems, onChange, onBlur, chosen }: Chose
       onChange={(value) => onChange('chartName', value)}
       onBlur={() => onBlur('chartName')}
       isFiltered
-      isLoading={canList && charts.isFetching}
+      read={canList ? { what: 'charts', query: charts, ...READING_INDEX, waitsAtMost: fetchSeconds } : undefined}
       isRequired
       description={
         chosen?.type === 'oci' ? (
           'A registry cannot list its charts: type the name.'
         ) : (
-          <Waiting
-            what="The gateway reads the index of the repository"
-            isRunning={canList && charts.isLoading}
-            atMost={fetchSeconds}
-          />
+          <Waiting what={READING_INDEX.waitsFor} isRunning={canList && charts.isLoading} atMost={fetchSeconds} />
         )
       }
-      error={problems.get(apiField('chartName')) ?? (charts.error === null ? null : describeError(charts.error).detail)}
+      error={problems.get(apiField('chartName'))}
     />
   )
 }
@@ -273,6 +272,8 @@ export function VersionField({
     enabled: canList,
     retry: false,
   })
+  // The name of the chart may be half typed.
+  const error = versions.error instanceof Problem && versions.error.status === NOT_FOUND ? null : versions.error
   const value = chosenVersion(fields)
   const items = (canList ? (versions.data?.content ?? []) : []).map(({ version, appVersion }) => ({
     id: version,
@@ -288,7 +289,7 @@ export function VersionField({
       onChange={onVersion}
       onBlur={() => onBlur('chartVersion')}
       isFiltered
-      isLoading={canList && versions.isFetching}
+      read={canList ? { what: 'versions', query: { ...versions, error }, ...READING_INDEX } : undefined}
       isRequired
       description="An exact version, or a range such as >=0.2 <1"
       error={problems.get(apiField('chartVersion')) ?? null}

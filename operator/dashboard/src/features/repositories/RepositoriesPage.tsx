@@ -226,7 +226,7 @@ function Filters({ search, onChange, onClear }: FiltersProps): ReactElement {
         onSelect={(name) => namespace.apply(name)}
         onBlur={() => namespace.apply()}
         isFiltered
-        isLoading={choices.isFetching}
+        read={{ what: 'namespaces', query: choices }}
       />
     </FilterBar>
   )

@@ -108,7 +108,7 @@ function NamespaceField(props: RepositoryFieldsProps): ReactElement {
       {...textProps(props, 'namespace')}
       items={items}
       isFiltered
-      isLoading={choices.isFetching}
+      read={{ what: 'namespaces', query: choices }}
       isRequired
       description="xApps of this namespace can use it with its credentials"
     />

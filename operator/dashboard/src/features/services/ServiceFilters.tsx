@@ -52,7 +52,7 @@ export function ServiceFilters({ search, errors, onChange, onClear }: ServiceFil
         onSelect={(name) => namespace.apply(name)}
         onBlur={() => namespace.apply()}
         isFiltered
-        isLoading={choices.isFetching}
+        read={{ what: 'namespaces', query: choices }}
         error={messages('namespace')}
       />
       <TextField

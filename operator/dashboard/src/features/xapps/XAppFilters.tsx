@@ -88,7 +88,7 @@ function FacetFilter({ facet, label, search, onChange, onMenu }: FacetFilterProp
       label={label}
       selected={search[facet]}
       choices={query.data?.[facet] ?? []}
-      isLoading={query.isFetching}
+      read={{ what: `${label.toLowerCase()}s`, query }}
       onChange={(values) => onChange({ [facet]: values })}
       onPrefix={WITHOUT_PREFIX.has(facet) ? undefined : setPrefix}
       onOpenChange={(open) => {
