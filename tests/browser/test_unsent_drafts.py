@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Dialog, Page, expect
 
 from tests.browser.accounts import Accounts
@@ -78,4 +80,22 @@ def test_a_text_that_is_again_as_it_was_is_no_draft(
     with page.expect_navigation():
         reload(page)
     expect(editor(page)).to_contain_text("greeting: hello")
+    assert questions.count == 1
+
+
+def test_the_browser_asks_on_the_sign_in_page_too(dashboard: Dashboard, accounts: Accounts) -> None:
+    token = accounts.with_role("edit")
+    dashboard.sign_in(token, "/repositories/new")
+    page = dashboard.page
+    questions = Questions(page)
+    name = page.get_by_role("textbox", name="Name", exact=True)
+    name.fill("draft-of-jane")
+    page.get_by_role("button", name=re.compile("jane$")).click()
+    page.get_by_role("menuitem", name="Sign out").click()
+    dashboard.heading("Sign in to xApps Management")
+    with page.expect_event("dialog"):
+        reload(page)
+    page.get_by_label("Bearer token").fill(token)
+    page.keyboard.press("Enter")
+    expect(name).to_have_value("draft-of-jane")
     assert questions.count == 1

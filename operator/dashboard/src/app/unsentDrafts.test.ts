@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 
 import { askBeforeUnload } from '~/app/unsentDrafts'
-import { discardDraft, drafts, setDraft } from '~/lib/drafts'
+import { discardDraft, drafts, giveDraftsBack, setDraft, setDraftsAside } from '~/lib/drafts'
 
 function asks(): boolean {
   return !window.dispatchEvent(new Event('beforeunload', { cancelable: true }))
@@ -22,4 +22,21 @@ it('lets the browser ask as long as something typed would be lost, on whatever p
   expect(asks()).toBe(true)
   drafts.set(new Map())
   expect(asks()).toBe(false)
+})
+
+it.each(['jane', 'paul'])('asks also for what was set aside, until %s has signed in', (user) => {
+  setDraft('values', 'typed')
+  setDraftsAside('jane')
+  expect(asks()).toBe(true)
+  giveDraftsBack(user)
+  expect(asks()).toBe(user === 'jane')
+  drafts.set(new Map())
+  expect(asks()).toBe(false)
+})
+
+it('asks for nothing after a sign-out if only what can be lost was set aside', () => {
+  setDraft('values', 'as saved', false)
+  setDraftsAside('jane')
+  expect(asks()).toBe(false)
+  giveDraftsBack('nobody')
 })

@@ -12,9 +12,9 @@ export function isUnsent(key: string): boolean {
   return drafts.get().has(key) && !dispensable.has(key)
 }
 
-/** Returns whether any draft does, of this page or of another one: closing or reloading the tab loses it. */
+/** Returns whether any draft does, of this page or another one, or set aside: closing or reloading the tab loses it. */
 export function isAnythingUnsent(): boolean {
-  return [...drafts.get().keys()].some(isUnsent)
+  return [...drafts.get().keys(), ...(setAside?.drafts.keys() ?? [])].some((key) => !dispensable.has(key))
 }
 
 /** What somebody typed before they were signed out, for when they come back. Nobody else gets it. */
@@ -23,15 +23,16 @@ let setAside: { user: string; drafts: ReadonlyMap<string, unknown> } | null = nu
 /** Empties the store, because its user was signed out. `user`: null if it is not known who that was. */
 export function setDraftsAside(user: string | null): void {
   const typed = drafts.get()
-  drafts.set(new Map())
   if (user !== null && typed.size > 0) setAside = { user, drafts: typed }
+  drafts.set(new Map())
 }
 
 /** Gives back what this user typed before they were signed out, and forgets what another one typed. */
 export function giveDraftsBack(user: string): void {
   const kept = setAside
+  if (kept === null) return
   setAside = null
-  if (kept?.user === user) drafts.set((current) => new Map([...kept.drafts, ...current]))
+  drafts.set((current) => new Map(kept.user === user ? [...kept.drafts, ...current] : current))
 }
 
 /** Returns whether a text that is edited differs from the one that the edit began with. */
