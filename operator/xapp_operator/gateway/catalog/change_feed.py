@@ -129,6 +129,11 @@ class ChangeFeed:
             self._known_namespaces = held, held | self._changes_by_namespace.keys()
         return self._known_namespaces[1]
 
+    @property
+    def latest_id(self) -> str:
+        """Return the id after which a stream has only changes that the store does not contain yet."""
+        return self.id_at(self.position)
+
     def id_at(self, position: int) -> str:
         """Return the id after which a stream resumes at `position`, which must be in the ring."""
         return self._preceding_id if position == self._first - 1 else self._changes[position].id

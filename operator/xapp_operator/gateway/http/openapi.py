@@ -215,9 +215,14 @@ def document_list(
     parameters: Sequence[Parameter] = (),
     paging: Sequence[Parameter] = WALK_PARAMETER_DOCS,
     problems: Mapping[int, str] | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the route arguments of a paginated list; `description` says what is on a page and in which order."""
+    """Return the route arguments of a paginated list.
+
+    `description` says what is on a page and in which order; `headers` are further ones of its response.
+    """
     walks = any(parameter["name"] == "snapshot" for parameter in paging)
+    page_headers = WALK_HEADERS if walks else PAGE_HEADERS
     return {
         "summary": summary,
         "openapi_extra": {"parameters": [*paging, *parameters]},
@@ -225,7 +230,7 @@ def document_list(
             (200, f"{description} A bare array if pagination is turned off.", page_model),
             NOT_MODIFIED,
             problems={**QUERY_PROBLEMS, **(SNAPSHOT_PROBLEM if walks else {}), **(problems or {})},
-            headers=WALK_HEADERS if walks else PAGE_HEADERS,
+            headers={200: {**page_headers[200], **(headers or {})}},
         ),
     }
 

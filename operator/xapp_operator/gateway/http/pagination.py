@@ -27,6 +27,8 @@ PAGE_PARAMETERS: Final = ("page", "per_page", "pretty")
 LIST_PARAMETERS: Final = (*PAGE_PARAMETERS, "snapshot")
 """Parameters of a list from memory that has only one order."""
 SORTED_LIST_PARAMETERS: Final = (*LIST_PARAMETERS, "sort", "order")
+EVENT_ID_HEADER: Final = "Last-Event-ID"
+"""In the response of a list: the newest change that it contains; in a request of a stream: where to resume."""
 SINGLE_SORT: Final = ("",)
 """The sorts of such a list."""
 
@@ -154,11 +156,16 @@ def page_response(
     content: Sequence[bytes],
     *,
     snapshot: str | None = None,
+    event_id: str | None = None,
 ) -> Response:
-    """Return the response with one page; `content` is the JSON of its items, `snapshot` the token of a walk."""
+    """Return the response with one page.
+
+    `content` is the JSON of its items, `snapshot` the token of a walk, `event_id` the newest change that it contains.
+    """
+    headers = {} if event_id is None else {EVENT_ID_HEADER: event_id}
     if page_request.per_page is None:
-        return etag_response(request, b"[%b]" % b",".join(content), pretty=page_request.pretty)
-    headers = {"Link": link_header(bounds, path=request_path(request), query=query, snapshot=snapshot)}
+        return etag_response(request, b"[%b]" % b",".join(content), pretty=page_request.pretty, headers=headers)
+    headers["Link"] = link_header(bounds, path=request_path(request), query=query, snapshot=snapshot)
     if snapshot is not None:
         headers["Snapshot"] = snapshot
     return etag_response(request, page_envelope(bounds, content), pretty=page_request.pretty, headers=headers)

@@ -28,7 +28,8 @@ class StoreList(Generic[E]):
 
     `parameters` are those of its pages, `filters` those that may be repeated; one of them is `namespace`.
     `synced_store` returns the store or raises NotReady; `resource` is what the caller must be allowed to list.
-    `build_records` returns the JSON of each entry of a page.
+    `build_records` returns the JSON of each entry of a page. `latest_event_id` returns the id of the newest change that
+    the store contains, if there is a stream of its changes.
     """
 
     name: str
@@ -39,6 +40,7 @@ class StoreList(Generic[E]):
     read_filters: Callable[[StrictQuery], Filters[E]]
     synced_store: Callable[[Gateway], ObjectStore[E]]
     build_records: Callable[[Gateway, Caller, Sequence[E]], Awaitable[Sequence[bytes]]]
+    latest_event_id: Callable[[Gateway], str] | None = None
 
     async def page(self, request: Request) -> Response:
         """Return the response with the page that a request asks for, of the objects that its caller may list.
@@ -63,8 +65,12 @@ class StoreList(Generic[E]):
         filters, store = self.read_filters(query), self.synced_store(gateway)
         token, view = await self._open(gateway, caller, page_request, filters, store)
         bounds = compute_page_bounds(page_request, total_count=len(view))
-        records = await self.build_records(gateway, caller, view[bounds.start : bounds.stop])
-        return page_response(request, query, page_request, bounds, records, snapshot=token)
+        entries, event_id = view[bounds.start : bounds.stop], None
+        # The later pages of a walk are older than the newest change.
+        if self.latest_event_id is not None and page_request.snapshot in (None, NEW_SNAPSHOT):
+            event_id = self.latest_event_id(gateway)
+        records = await self.build_records(gateway, caller, entries)
+        return page_response(request, query, page_request, bounds, records, snapshot=token, event_id=event_id)
 
     async def _open(
         self, gateway: Gateway, caller: Caller, page_request: PageRequest, filters: Filters[E], store: ObjectStore[E]

@@ -16,6 +16,7 @@ from xapp_operator.gateway.http.openapi import (
     document_parameter,
     document_responses,
 )
+from xapp_operator.gateway.http.pagination import EVENT_ID_HEADER
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.routes.xapp_filters import XAPP_FILTER_DOCS, XAPP_FILTERS, read_xapp_filters
 from xapp_operator.gateway.state import get_gateway
@@ -28,7 +29,11 @@ _STREAM_PARAMETERS: Final = [
     *XAPP_FILTER_DOCS,
     document_filter("name", "Only xApps of this name."),
     document_parameter("fields", "summary: the record without `chart` and `services`.", schema={"enum": list(_FIELDS)}),
-    document_parameter("Last-Event-ID", "Resume after the event with this id.", location="header"),
+    document_parameter(
+        EVENT_ID_HEADER,
+        "Resume after the event with this id: the last one received, or the one in the response of the list.",
+        location="header",
+    ),
 ]
 
 
@@ -43,8 +48,9 @@ class ServerSentEvents(Response):
     summary="Stream changes of xApps",
     description=(
         "Server-Sent Events: `added`, `modified` and `deleted` with the record, `reset` when changes were missed or "
-        "permissions changed (list again), and a comment every 15 seconds. Open the stream first, then list. With "
-        "filters, an xApp that begins to match is `added`, and one that no longer matches is `deleted`."
+        "permissions changed (list again), and a comment every 15 seconds. List first, then send the Last-Event-ID of "
+        "that response: the stream begins with the first change that the list does not contain. With filters, an xApp "
+        "that begins to match is `added`, and one that no longer matches is `deleted`."
     ),
     openapi_extra={"parameters": _STREAM_PARAMETERS},
     responses=document_responses(
@@ -70,5 +76,5 @@ async def stream(request: Request) -> Response:
         slots=gateway.limits.streams,
         namespaces=namespaces,
         shown=shown,
-        last_event_id=request.headers.get("last-event-id") or None,
+        last_event_id=request.headers.get(EVENT_ID_HEADER) or None,
     )

@@ -28,7 +28,7 @@ from xapp_operator.gateway.http.openapi import (
     document_responses,
     sorted_page_parameter_docs,
 )
-from xapp_operator.gateway.http.pagination import SORTED_LIST_PARAMETERS
+from xapp_operator.gateway.http.pagination import EVENT_ID_HEADER, SORTED_LIST_PARAMETERS
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response
 from xapp_operator.gateway.routes.dependencies import xapp_resource
@@ -62,6 +62,7 @@ _LIST: Final = StoreList(
     read_filters=read_xapp_filters,
     synced_store=_synced_store,
     build_records=_build_records,
+    latest_event_id=lambda gateway: gateway.feed.latest_id,
 )
 
 
@@ -73,6 +74,10 @@ _LIST: Final = StoreList(
         "One page.",
         paging=sorted_page_parameter_docs(XAPP_SORTS),
         parameters=XAPP_FILTER_DOCS,
+        headers={
+            EVENT_ID_HEADER: "The newest change that the page contains: the stream of changes goes on from it. "
+            "Not on later pages of a walk."
+        },
     ),
 )
 async def list_xapps(request: Request) -> Response:

@@ -83,6 +83,67 @@ def test_a_reconnecting_listener_misses_nothing(alone: GatewayServer) -> None:
             assert [next(events).id == start, next(events).data["name"]] == [True, "one"]
 
 
+@pytest.mark.parametrize("query", ["", "?sort=name&order=desc", "?phase=Failed", "?phase=Deployed", "?namespace=a"])
+def test_a_stream_goes_on_from_a_list_without_loss_and_without_repetition(alone: GatewayServer, query: str) -> None:
+    change(alone, "listed")
+    change(alone, "elsewhere", namespace="b")
+    with alone.client() as http:
+        listed = http.get(f"/api/xapps{query}")
+        change(alone, "between")
+        with listening(http, Last_Event_ID=listed.headers["last-event-id"]) as events:
+            change(alone, "later")
+            came = [next(events) for _ in range(3)]
+        again = http.get(f"/api/xapps{query}")
+
+    assert [event.data["name"] for event in came if event.data] == ["between", "later"]
+    assert again.headers["last-event-id"] == came[-1].id
+
+
+def test_a_list_that_did_not_change_says_where_its_stream_goes_on(alone: GatewayServer) -> None:
+    change(alone, "listed")
+    with alone.client() as http:
+        listed = http.get("/api/xapps?phase=Deployed")
+        change(alone, "hidden", phase="Failed")
+        same = http.get("/api/xapps?phase=Deployed", headers={"If-None-Match": listed.headers["etag"]})
+        with listening(http, "?phase=Deployed", Last_Event_ID=same.headers["last-event-id"]) as events:
+            start = next(events)
+            change(alone, "later")
+            came = next(events)
+
+    assert same.status_code == 304
+    assert start.id == same.headers["last-event-id"] != listed.headers["last-event-id"]
+    assert came.data["name"] == "later"
+
+
+def test_only_the_first_page_of_a_walk_says_where_its_stream_goes_on(alone: GatewayServer) -> None:
+    for name in ("one", "two"):
+        change(alone, name)
+    with alone.client() as http:
+        first = http.get("/api/xapps?per_page=1&snapshot=new")
+        change(alone, "between")
+        second = http.get(first.links["next"]["url"])
+        with listening(http, Last_Event_ID=first.headers["last-event-id"]) as events:
+            came = [next(events), next(events)]
+
+    assert "last-event-id" not in second.headers
+    assert [event.data["name"] for event in came if event.data] == ["between"]
+
+
+def test_a_list_that_is_too_old_leads_to_a_reset(tmp_path: Path) -> None:
+    settings, opened = offline_gateway(tmp_path)
+    with serve_gateway(settings, opened) as one, one.client() as http:
+        one.run_in_loop(lambda gateway: setattr(gateway.feed, "_max_events", 2))
+        listed = http.get("/api/xapps")
+        for name in ("one", "two", "three"):
+            change(one, name)
+        with listening(http, Last_Event_ID=listed.headers["last-event-id"]) as events:
+            reset = next(events)
+        again = http.get("/api/xapps")
+
+    assert reset.name == "reset"
+    assert again.headers["last-event-id"] == reset.id
+
+
 @pytest.mark.parametrize("unknown", ["of-another-replica", "0", "x" * 2000])
 def test_a_listener_with_an_unknown_id_gets_a_reset_and_then_misses_nothing(alone: GatewayServer, unknown: str) -> None:
     change(alone, "before")
