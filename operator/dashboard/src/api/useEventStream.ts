@@ -2,16 +2,19 @@ import { useEffect, useRef } from 'react'
 
 import { openStream, type StreamOptions } from '~/api/stream'
 
-/** Keeps a stream open while the component is shown and `path` is not null. The callbacks may change. */
+/**
+ * Keeps a stream open while the component is shown and `path` is not null. The callbacks may change; `lastEventId`
+ * counts when the stream is opened.
+ */
 export function useEventStream({
   slot,
   path,
   isEndless = true,
-  ...callbacks
+  ...options
 }: Omit<StreamOptions, 'path'> & { path: string | null }): void {
-  const latest = useRef(callbacks)
+  const latest = useRef(options)
   useEffect(() => {
-    latest.current = callbacks
+    latest.current = options
   })
   useEffect(() => {
     if (path === null) return
@@ -19,6 +22,7 @@ export function useEventStream({
       slot,
       path,
       isEndless,
+      lastEventId: latest.current.lastEventId ?? '',
       onMessage: (message) => latest.current.onMessage(message),
       onOpen: (isResumed) => latest.current.onOpen?.(isResumed),
       onEnd: (problem) => latest.current.onEnd?.(problem),

@@ -18,6 +18,8 @@ export function facetsQuery(facets: readonly Facet[], filters: Query, prefix = '
   return queryOptions({
     queryKey: ['xapps', 'facets', { facets, filters, prefix }],
     placeholderData: keepPreviousData,
+    // Counts change without being told of.
+    staleTime: 0,
     queryFn: async ({ signal }): Promise<Facets> => {
       const response = await request(`/api/xapps/facets${queryText({ ...filters, facet: facets.join(','), prefix })}`, {
         signal,

@@ -13,16 +13,24 @@ export interface PageOf<T> {
   content: T[]
 }
 
+/** A page of the list, with the id of the newest change that it contains; '' if the gateway does not say it. */
+export interface XAppsRead extends PageOf<XApp> {
+  lastEventId: string
+}
+
 /** One page of the list. */
 export function xappsQuery(query: Query) {
   return queryOptions({
     queryKey: ['xapps', 'list', query],
     placeholderData: keepPreviousData,
-    queryFn: async ({ signal }): Promise<PageOf<XApp>> => {
-      const response = await request(`/api/xapps${queryText(query)}`, { signal })
-      return (await response.json()) as PageOf<XApp>
-    },
+    queryFn: ({ signal }) => readXApps(query, signal),
   })
+}
+
+export async function readXApps(query: Query, signal: AbortSignal): Promise<XAppsRead> {
+  const response = await request(`/api/xapps${queryText(query)}`, { signal })
+  const page = (await response.json()) as PageOf<XApp>
+  return { ...page, lastEventId: response.headers.get('Last-Event-ID') ?? '' }
 }
 
 /** One xApp with its conditions. */

@@ -1,9 +1,8 @@
 import { getRouteApi } from '@tanstack/react-router'
-import { useQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { memo, useCallback, useEffect, useRef, useState, type ReactElement, type Ref } from 'react'
 
-import { xappsQuery, type XApp } from '~/api/queries/xapps'
+import type { XApp } from '~/api/queries/xapps'
 import { curlCommand } from '~/lib/commands'
 import { listedXApps } from '~/lib/listedXApps'
 import type { XAppsFilters, XAppsSearch } from '~/lib/routeSearch'
@@ -54,13 +53,13 @@ export function XAppsPage(): ReactElement {
   }, [isUninstalling, selected])
 
   const filters = filtersOf(search)
-  const options = xappsQuery({
+  const query = {
     ...filters,
     sort: search.sort === 'created' ? null : search.sort,
     order: search.order === 'asc' ? null : search.order,
     page: search.page,
     per_page: search.per_page,
-  })
+  }
   const isBusy = (): boolean =>
     isMenuOpen.current ||
     selected.size > 0 ||
@@ -72,8 +71,8 @@ export function XAppsPage(): ReactElement {
     deselect(uid)
     if (isUninstalling) setLeft((before) => new Set(before).add(uid))
   }
-  const live = useLiveList({ list: options, filters, isBusy, onGone })
-  const answer = useQuery({ ...options, enabled: live.isReady })
+  const live = useLiveList({ query, filters, isBusy, onGone })
+  const { answer } = live
   const rows = answer.data?.content ?? NO_ROWS
 
   const change = useCallback(
@@ -97,8 +96,8 @@ export function XAppsPage(): ReactElement {
     // The button goes with the bar.
     selection.current?.focus({ preventScroll: true })
   }
-  const { query, note } = useLeftPage(answer, search.page, (page) => change({ page }))
-  const { data } = query
+  const { query: shown, note } = useLeftPage(answer, search.page, (page) => change({ page }))
+  const { data } = shown
   useEffect(() => {
     if (data !== undefined)
       listedXApps.set({
@@ -116,7 +115,7 @@ export function XAppsPage(): ReactElement {
       <HealthChips search={shownFilters} isReady={live.isReady} onChange={changeFilter} />
       <XAppFilters search={shownFilters} onChange={change} onMenu={onMenu} />
       {note}
-      <QueryContent query={query} skeletonLines={10}>
+      <QueryContent query={shown} skeletonLines={10}>
         {(found) =>
           found.total_count === 0 ? (
             <NoXApps isFiltered={isFiltered(search)} onClear={() => changeFilter(NO_FILTERS)} />
@@ -134,7 +133,7 @@ export function XAppsPage(): ReactElement {
                   onSort={(sort, order) => change({ sort: sort as XAppsSearch['sort'], order }, false)}
                   selection={{ selected: new Set(selected.keys()), onChange: select }}
                   currentRow={current}
-                  isStale={query.isPlaceholderData}
+                  isStale={shown.isPlaceholderData}
                   reusesRows
                 />
               </div>

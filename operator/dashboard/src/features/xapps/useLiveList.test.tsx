@@ -1,9 +1,8 @@
-import { QueryClient, QueryClientProvider, useQuery } from '@tanstack/react-query'
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { act, renderHook, waitFor } from '@testing-library/react'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 
 import { uninstallXApp } from '~/api/queries/xappActions'
-import { xappsQuery } from '~/api/queries/xapps'
 import { allowPathsInRequests } from '~/api/testRequests'
 import { useLiveList } from '~/features/xapps/useLiveList'
 import { fieldErrors } from '~/lib/problem'
@@ -16,29 +15,43 @@ const gone = {
 }
 
 let isGone = false
-let isRefused = false
-let isHeld = false
 let rows: string[] = []
-/** What was requested, in its order. */
+/** The id of the newest change that the list contains; '': the gateway does not say it. */
+let newest = ''
+/** What was requested, in its order; a stream with the id that it goes on from. */
 let asked: string[] = []
 let send: (event: string, data: object) => void = () => undefined
+let breakStream: () => void = () => undefined
+/** Holds back the next answer of the list until the function is called that it returns. */
+let holdList: () => () => void = () => () => undefined
 
 beforeEach(() => {
-  isGone = isRefused = isHeld = false
+  isGone = false
   asked = []
   rows = ['a', 'b', 'c']
+  newest = 'id-1'
+  let held = Promise.resolve()
+  holdList = () => {
+    let release: () => void = () => undefined
+    held = new Promise((resolve) => (release = resolve))
+    return release
+  }
   allowPathsInRequests()
-  vi.stubGlobal('fetch', ({ url, method }: Request) => {
+  vi.stubGlobal('fetch', async ({ url, method, headers }: Request) => {
     const { pathname } = new URL(url)
-    asked.push(pathname)
-    if (pathname === '/api/stream') {
-      if (isHeld) return new Promise(() => undefined)
-      return Promise.resolve(isRefused ? Response.json(gone, { status: 400 }) : changes())
-    }
-    if (method === 'DELETE') return Promise.resolve(Response.json({}, { status: isGone ? 404 : 202 }))
+    const after = headers.get('Last-Event-ID')
+    asked.push(after === null ? pathname : `${pathname} ${after}`)
+    if (pathname === '/api/stream') return changes()
+    if (method === 'DELETE') return Response.json({}, { status: isGone ? 404 : 202 })
     const content = rows.map((uid) => ({ uid }))
     const page = { page: 2, last_page: 2, is_last_page: true, total_count: 50 + rows.length, content }
-    return Promise.resolve(isGone ? Response.json(gone, { status: 400 }) : Response.json(page))
+    const answer = isGone
+      ? Response.json(gone, { status: 400 })
+      : Response.json(page, { headers: newest === '' ? {} : { 'Last-Event-ID': newest } })
+    const until = held
+    held = Promise.resolve()
+    await until
+    return answer
   })
 })
 
@@ -48,19 +61,17 @@ function changes(): Response {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
   const writer = writable.getWriter()
   send = (event, data) =>
-    void writer.write(new TextEncoder().encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`))
+    void writer.write(new TextEncoder().encode(`event: ${event}\nid: ${event}\ndata: ${JSON.stringify(data)}\n\n`))
+  breakStream = () => void writer.close()
   return new Response(readable)
 }
 
 function renderList(filters: Query, isBusy: () => boolean, onGone: (uid: string) => void = () => undefined) {
   const client = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 5000 } } })
-  const initialProps = { filters }
+  const initialProps: { filters: Query; page?: number } = { filters }
   return renderHook(
-    ({ filters }: typeof initialProps) => {
-      const list = xappsQuery({ ...filters, page: 2 })
-      const live = useLiveList({ list, filters, isBusy, onGone })
-      return { ...live, query: useQuery({ ...list, enabled: live.isReady }) }
-    },
+    ({ filters, page = 2 }: typeof initialProps) =>
+      useLiveList({ query: { ...filters, page }, filters, isBusy, onGone }),
     {
       initialProps,
       wrapper: ({ children }) => <QueryClientProvider client={client}>{children}</QueryClientProvider>,
@@ -70,8 +81,8 @@ function renderList(filters: Query, isBusy: () => boolean, onGone: (uid: string)
 
 async function openList(isBusy: () => boolean, onGone?: (uid: string) => void) {
   const { result, rerender } = renderList({}, isBusy, onGone)
-  await waitFor(() => expect(result.current.query.data?.content).toHaveLength(3), { timeout: 3000 })
-  const shown = () => result.current.query.data?.content.map(({ uid }) => uid).join(' ')
+  await waitFor(() => expect(result.current.answer.data?.content).toHaveLength(3), { timeout: 3000 })
+  const shown = () => result.current.answer.data?.content.map(({ uid }) => uid).join(' ')
   return { result, rerender, shown }
 }
 
@@ -84,10 +95,10 @@ it.each([
   send('reset', {})
   if (isBusy) {
     await waitFor(() => expect(result.current.pending).toBe('The list may have changed'))
-    expect(result.current.query.error).toBeNull()
+    expect(result.current.answer.error).toBeNull()
     act(() => result.current.show())
   }
-  await waitFor(() => expect(fieldErrors(result.current.query.error).has('page')).toBe(true))
+  await waitFor(() => expect(fieldErrors(result.current.answer.error).has('page')).toBe(true))
 })
 
 it('lets only changes wait that move rows which are shown', { timeout: 15_000 }, async () => {
@@ -121,7 +132,7 @@ it('takes a row out at once that the reader removed', { timeout: 15_000 }, async
   rows = ['c', 'd']
   send('deleted', { uid: 'b' })
   await waitFor(() => expect(shown()).toBe('a c'))
-  expect(result.current.query.data?.total_count).toBe(52)
+  expect(result.current.answer.data?.total_count).toBe(52)
   expect(result.current.pending).toBe('1 gone')
 })
 
@@ -137,36 +148,91 @@ it('takes out again what an answer brought back that was under way', { timeout: 
   expect(result.current.pending).toBeNull()
 })
 
-it('reads the list once, after its stream has begun, for each filter', async () => {
+it('reads the list once for each filter, and its stream goes on from there', async () => {
   const { result, rerender } = await openList(() => false)
-  expect(asked).toEqual(['/api/stream', '/api/xapps'])
+  await waitFor(() => expect(asked).toEqual(['/api/xapps', '/api/stream id-1']))
   const owned = { owner: 'jane' }
   rows = ['d']
+  newest = 'id-2'
   rerender({ filters: owned })
-  expect(result.current.query.isPlaceholderData).toBe(true)
-  await waitFor(() => expect(result.current.query.data?.content).toEqual([{ uid: 'd' }]))
+  expect(result.current.answer.isPlaceholderData).toBe(true)
+  expect(result.current.isReady).toBe(false)
+  await waitFor(() => expect(result.current.answer.data?.content).toEqual([{ uid: 'd' }]))
+  await waitFor(() => expect(asked.slice(2)).toEqual(['/api/xapps', '/api/stream id-2']))
   // Back to filters whose rows are known: they may have changed since.
   rows = ['e']
+  newest = 'id-3'
   rerender({ filters: {} })
-  await waitFor(() => expect(result.current.query.data?.content).toEqual([{ uid: 'e' }]))
-  expect(asked).toEqual(['/api/stream', '/api/xapps', '/api/stream', '/api/xapps', '/api/stream', '/api/xapps'])
+  await waitFor(() => expect(result.current.answer.data?.content).toEqual([{ uid: 'e' }]))
+  await waitFor(() => expect(asked.slice(4)).toEqual(['/api/xapps', '/api/stream id-3']))
 })
 
-it('reads the list without its stream if a proxy holds that back', async () => {
-  isHeld = true
+it('keeps its stream when another page is shown', async () => {
+  const { result, rerender, shown } = await openList(() => false)
+  await waitFor(() => expect(asked).toEqual(['/api/xapps', '/api/stream id-1']))
+  rows = ['d', 'e']
+  rerender({ filters: {}, page: 3 })
+  await waitFor(() => expect(shown()).toBe('d e'))
+  send('modified', { uid: 'e', owner: 'jane' })
+  await waitFor(() => expect(result.current.answer.data?.content[1]?.owner).toBe('jane'))
+  // A page that was shown before heard of no change since: it is read again.
+  rows = ['a', 'b']
+  rerender({ filters: {}, page: 2 })
+  await waitFor(() => expect(shown()).toBe('a b'))
+  expect(asked.slice(2)).toEqual(['/api/xapps', '/api/xapps'])
+})
+
+it('keeps a change that overtakes the answer with the rows as they were before', async () => {
+  const onGone = vi.fn()
+  const { result, rerender } = await openList(() => false, onGone)
+  rows = ['d', 'e']
+  const release = holdList()
+  rerender({ filters: {}, page: 3 })
+  await waitFor(() => expect(asked).toEqual(['/api/xapps', '/api/stream id-1', '/api/xapps']))
+  send('modified', { uid: 'e', owner: 'jane' })
+  send('modified', { uid: 'b', owner: 'paul' })
+  send('deleted', { uid: 'of another page' })
+  await waitFor(() => expect(onGone).toHaveBeenCalled())
+  release()
+  await waitFor(() => expect(result.current.answer.data?.content).toEqual([{ uid: 'd' }, { uid: 'e', owner: 'jane' }]))
+})
+
+it('opens no stream for filters that were left before their answer', async () => {
+  const { rerender, shown } = await openList(() => false)
+  await waitFor(() => expect(asked).toHaveLength(2))
+  const release = holdList()
+  rerender({ filters: { owner: 'jane' } })
+  rows = ['e']
+  newest = 'id-3'
+  rerender({ filters: { owner: 'paul' } })
+  await waitFor(() => expect(shown()).toBe('e'))
+  release()
+  await waitFor(() => expect(asked.at(-1)).toBe('/api/stream id-3'))
+  expect(asked.filter((path) => path.startsWith('/api/stream'))).toEqual(['/api/stream id-1', '/api/stream id-3'])
+})
+
+it('resumes a broken stream after what it heard last, without reading the list', async () => {
   const { shown } = await openList(() => false)
+  await waitFor(() => expect(asked).toHaveLength(2))
+  send('modified', { uid: 'a' })
+  breakStream()
+  await waitFor(() => expect(asked.slice(2)).toEqual(['/api/stream modified']))
   expect(shown()).toBe('a b c')
-  expect(asked).toEqual(['/api/stream', '/api/xapps'])
 })
 
-it('reads the list at once if its stream is refused', async () => {
-  isRefused = true
-  vi.useFakeTimers()
-  const { unmount } = renderList({}, () => false)
-  await act(() => vi.advanceTimersByTimeAsync(100))
-  expect(asked).toEqual(['/api/stream', '/api/xapps'])
-  unmount()
-  vi.useRealTimers()
+it('reads the list again if it is too old for its stream', async () => {
+  const { shown } = await openList(() => false)
+  await waitFor(() => expect(asked).toEqual(['/api/xapps', '/api/stream id-1']))
+  rows = ['a', 'b', 'c', 'd']
+  send('reset', {})
+  await waitFor(() => expect(shown()).toBe('a b c d'))
+  expect(asked.slice(2)).toEqual(['/api/xapps'])
+})
+
+it('reads the list again if it does not say where its stream goes on', async () => {
+  newest = ''
+  await openList(() => false)
+  await waitFor(() => expect(asked).toEqual(['/api/xapps', '/api/stream', '/api/xapps']))
 })
 
 it('tells which xApps are gone, for the selection', async () => {

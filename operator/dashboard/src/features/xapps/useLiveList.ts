@@ -1,9 +1,9 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query'
 import { useCallback, useEffect, useRef, useState } from 'react'
 
 import { useChanges, type Change } from '~/api/changes'
 import { onReconnect } from '~/api/connection'
-import type { PageOf, XApp, xappsQuery } from '~/api/queries/xapps'
+import { readXApps, xappsQuery, type XApp, type XAppsRead } from '~/api/queries/xapps'
 import { isSaidOnce } from '~/lib/problem'
 import { queryText, type Query } from '~/lib/query'
 import {
@@ -20,12 +20,11 @@ import { removedHere } from '~/lib/xapps/removedHere'
 
 const READ_AGAIN_MILLISECONDS = 1000
 const COUNT_AGAIN_MILLISECONDS = 3000
-/** How long a list waits for its stream: a proxy may hold that back. It is read again when the stream begins later. */
-const STREAM_MILLISECONDS = 300
 const NO_ROWS: readonly XApp[] = []
 
 interface LiveListOptions {
-  list: ReturnType<typeof xappsQuery>
+  /** The page: its filters, order, number and size. */
+  query: Query
   filters: Query
   /** Whether the reader is at work in the table. */
   isBusy: () => boolean
@@ -34,19 +33,21 @@ interface LiveListOptions {
 }
 
 export interface LiveList {
+  answer: UseQueryResult<XAppsRead>
   /** Changes that wait for the reader, such as "3 new, 1 gone"; null: none. */
   pending: string | null
   show: () => void
-  /** False until the list is to be read: what changes after that is heard. */
+  /** Whether the list with these filters is read: what changes after that is heard. */
   isReady: boolean
 }
 
 /**
- * Keeps a page of the list up to date. The stream begins before the list is read: then one read is enough. A changed row
- * changes in its place. While `isBusy` says that the reader is at work in the table, new rows and rows that are gone
- * wait, unless no row moves, or it is the reader who removed a row.
+ * Reads a page of the list and keeps it up to date. The stream begins with the first change that the page does not
+ * contain, and goes on while other pages with the same filters are shown. A changed row changes in its place. While
+ * `isBusy` says that the reader is at work in the table, new rows and rows that are gone wait, unless no row moves, or
+ * it is the reader who removed a row.
  */
-export function useLiveList({ list, filters, isBusy, onGone }: LiveListOptions): LiveList {
+export function useLiveList({ query, filters, isBusy, onGone }: LiveListOptions): LiveList {
   const client = useQueryClient()
   const waiting = useRef(nothingPending(NO_ROWS))
   const [pending, setPending] = useState<{ shown: PendingChanges['shown']; text: string | null }>({
@@ -67,6 +68,22 @@ export function useLiveList({ list, filters, isBusy, onGone }: LiveListOptions):
     const running = timers.current
     return () => running.forEach((timer) => clearTimeout(timer))
   }, [])
+  const underWay = useRef(new Set<Map<string, XApp>>())
+  /** Reads the list. Rows that change meanwhile are taken over: the answer may be older. */
+  const queryFn = async ({ signal }: { signal: AbortSignal }): Promise<XAppsRead> => {
+    const changed = new Map<string, XApp>()
+    underWay.current.add(changed)
+    try {
+      const page = await readXApps(query, signal)
+      return [...changed.values()].reduce(withChange, page)
+    } finally {
+      underWay.current.delete(changed)
+    }
+  }
+  // Only the page that is shown hears of changes: one that is shown again is read again.
+  const list = xappsQuery(query)
+  const reading = { ...list, queryFn, staleTime: 0 }
+  const answer = useQuery(reading)
   const shownPage = client.getQueryData(list.queryKey)
   const readCounts = (): void => void client.invalidateQueries({ queryKey: ['xapps', 'facets'] })
   const wait = (change: (before: PendingChanges) => PendingChanges): void => {
@@ -84,11 +101,11 @@ export function useLiveList({ list, filters, isBusy, onGone }: LiveListOptions):
   /** Shows the list as it is now, or says how it differs if rows that the reader is at work with would move. */
   const readAgain = async (isMissed: boolean): Promise<void> => {
     reads.current += 1
-    const read = reads.current
+    const number = reads.current
     try {
       // A key of its own: an answer that is under way may be older than the change.
-      const next = await client.query({ ...list, queryKey: [...list.queryKey, `${read}`], staleTime: 0, gcTime: 0 })
-      if (read !== reads.current) return
+      const next = await client.query({ ...reading, queryKey: [...list.queryKey, `${number}`], gcTime: 0 })
+      if (number !== reads.current) return
       takeOutRemoved(next.content)
       const shown = client.getQueryData(list.queryKey)?.content ?? NO_ROWS
       if (isBusy() && !startsWith(next.content, shown)) {
@@ -109,7 +126,8 @@ export function useLiveList({ list, filters, isBusy, onGone }: LiveListOptions):
     const { type, record } = change
     later('counts', COUNT_AGAIN_MILLISECONDS, readCounts)
     if (type === 'deleted' && removedHere.get().has(record.uid)) takeOut(record.uid)
-    else client.setQueryData(list.queryKey, (page) => changedPage(page, record))
+    else client.setQueryData(list.queryKey, (page) => page && withChange(page, record))
+    for (const changed of underWay.current) changed.set(record.uid, record)
     if (type === 'modified') return
     if (type === 'deleted') onGone(record.uid)
     wait((before) => pendingAfter(before, change))
@@ -141,31 +159,23 @@ export function useLiveList({ list, filters, isBusy, onGone }: LiveListOptions):
   })
   useEffect(() => onReconnect(() => latest.current.onMissed()), [])
   const asked = queryText(filters)
-  const [ready, setReady] = useState<string | null>(null)
-  const isReady = ready === asked
-  const begin = useCallback((): void => {
-    // What is known from an earlier visit may have changed since.
-    for (const what of ['list', 'facets'])
-      void client.invalidateQueries({ queryKey: ['xapps', what], refetchType: 'none' })
-    setReady(asked)
-  }, [client, asked])
-  useEffect(() => {
-    if (isReady) return
-    const timer = setTimeout(begin, STREAM_MILLISECONDS)
-    return () => clearTimeout(timer)
-  }, [isReady, begin])
+  const [start, setStart] = useState<{ asked: string; lastEventId: string } | null>(null)
+  const isRead = answer.data !== undefined && !answer.isPlaceholderData && !answer.isFetching
+  if (start !== null && start.asked !== asked) setStart(null)
+  else if (start === null && isRead) setStart({ asked, lastEventId: answer.data.lastEventId })
+  const isReady = start?.asked === asked
   useChanges({
     query: { ...filters, fields: 'summary' },
+    enabled: isReady,
+    lastEventId: start?.lastEventId ?? '',
     onChange,
-    onReset: isReady ? onMissed : begin,
-    onInterrupted: isReady ? undefined : begin,
+    onReset: onMissed,
   })
   const isOfShown = shownPage !== undefined && haveSameRows(pending.shown, shownPage.content)
-  return { pending: isOfShown ? pending.text : null, show, isReady }
+  return { answer, pending: isOfShown ? pending.text : null, show, isReady }
 }
 
-function changedPage(page: PageOf<XApp> | undefined, record: XApp): PageOf<XApp> | undefined {
-  if (page === undefined) return page
+function withChange(page: XAppsRead, record: XApp): XAppsRead {
   const content = withChangedRow(page.content, record)
   return content === page.content ? page : { ...page, content: [...content] }
 }
