@@ -249,7 +249,25 @@ def test_changes_are_asked_for_once_until_somebody_signs_in_again(
     again.get_by_label("Bearer token").fill(token)
     again.get_by_role("button", name="Sign in").click()
     expect(again).to_have_count(0)
-    page.clock.run_for(30_000)  # the longest pause between two tries
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+
+
+def test_another_person_sees_the_same_list_with_their_rights(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-hello", chart(), suspend=True))
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("view"))
+    row = page.get_by_role("link", name="acme-ran-hello")
+    expect(row).to_be_visible()
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    forget_cookie(dashboard)
+    page.get_by_role("button", name="Age", exact=True).click()
+    sign_in_again(page, accounts.without_rights(name="paul"))
+
+    expect(page).to_have_url(f"{dashboard.url}/xapps")
+    expect(row).to_have_count(0)
+    expect(page.get_by_text("No xApps that you may see")).to_be_visible()
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
 
 

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
 import { connection, gatewayAnswered, reconnected } from '~/api/connection'
+import { sessionState } from '~/api/session'
 import { openStream } from '~/api/stream'
 import { allowPathsInRequests } from '~/api/testRequests'
 
@@ -123,6 +124,17 @@ describe('openStream', () => {
     await settle()
     expect(calls).toHaveLength(2)
     expect(call(1).request.headers.get('Last-Event-ID')).toBe('1')
+  })
+
+  it('comes back as soon as somebody has signed in again', async () => {
+    close = openStream({ slot: 'changes', path: '/api/stream', lastEventId: '7', onMessage: () => undefined })
+    sessionState.set('expired')
+    call(0).answer(new Response('{}', { status: 401 }))
+    await vi.advanceTimersByTimeAsync(120_000)
+    expect(calls).toHaveLength(1)
+    sessionState.set('signed-in')
+    expect(calls).toHaveLength(2)
+    expect(call(1).request.headers.get('Last-Event-ID')).toBe('7')
   })
 
   it('stays closed in a hidden tab when the gateway answers again', async () => {

@@ -87,10 +87,10 @@ class EventStream {
       }
     }
     document.addEventListener('visibilitychange', onVisibility)
-    const stopReconnect = onReconnect(() => this.#connect())
+    const stops = [onReconnect(() => this.#connect()), sessionState.subscribe(() => this.#connect())]
     this.#stopListening = () => {
       document.removeEventListener('visibilitychange', onVisibility)
-      stopReconnect()
+      for (const stop of stops) stop()
     }
     if (document.hidden) onVisibility()
     this.#connect()
@@ -114,7 +114,7 @@ class EventStream {
   #connect(): void {
     if (this.#isClosed || this.#isHidden || this.#abort !== null) return
     clearTimeout(this.#timer)
-    // Refused until somebody signs in, and then the connection tells.
+    // Refused until somebody signs in.
     if (sessionState.get() !== 'signed-in') return
     this.#abort = new AbortController()
     void this.#run(this.#abort)

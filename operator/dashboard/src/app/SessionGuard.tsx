@@ -112,7 +112,6 @@ function useGoOn(user: string | null): void {
         clear()
         await navigate({ to: '/xapps', ignoreBlocker: true })
       }
-      await client.invalidateQueries()
       reconnected()
     }
     // If that fails, the queries of the page say so.
