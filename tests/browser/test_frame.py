@@ -76,7 +76,10 @@ def test_the_theme_follows_the_choice_and_is_remembered(signed_in: Dashboard) ->
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(background) == dark
     page.get_by_role("button", name="Theme", exact=True).click()
-    page.get_by_role("menuitem", name="Light").click()
+    signed_in.check_accessibility()
+    page.emulate_media(color_scheme="dark")
+    expect(page.get_by_role("menuitemradio", name="As the system")).to_be_checked()
+    page.get_by_role("menuitemradio", name="Light").click()
     page.wait_for_function(f"{background} === '{light}'")
     page.reload()
     signed_in.heading("xApps Management")

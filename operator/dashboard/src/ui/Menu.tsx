@@ -27,6 +27,7 @@ export interface MenuAction {
   /** A refused item stays in the menu with its reason; choosing it copies the reason. */
   right?: Right
   isDanger?: boolean
+  /** For items of which one is chosen. */
   isSelected?: boolean
   onAction: () => void
 }
@@ -93,7 +94,11 @@ function Item({ item }: { item: MenuAction }): ReactElement {
       textValue={item.label}
       // A disabled item of React Aria takes no focus, and then nobody learns why.
       render={(props) => (
-        <div {...(props as ComponentPropsWithRef<'div'>)} aria-disabled={refusal === null ? undefined : true} />
+        <div
+          {...(props as ComponentPropsWithRef<'div'>)}
+          {...(item.isSelected === undefined ? {} : { role: 'menuitemradio', 'aria-checked': item.isSelected })}
+          aria-disabled={refusal === null ? undefined : true}
+        />
       )}
       className={classes(
         fieldStyles.option,
@@ -112,7 +117,7 @@ function Item({ item }: { item: MenuAction }): ReactElement {
           </span>
         )}
       </AriaText>
-      {item.isSelected === true && <Check size={16} aria-label="chosen" />}
+      {item.isSelected === true && <Check size={16} aria-hidden />}
     </AriaMenuItem>
   )
 }
