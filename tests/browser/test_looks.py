@@ -11,6 +11,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
 from tests.browser.deploy_steps import save_repository
+from tests.browser.loaded_pages import TABS, wait_for
 from tests.localcluster.waiting import DeadlineExceeded, wait_until
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
@@ -30,7 +31,6 @@ new PerformanceObserver((list) => {
 }).observe({ type: 'layout-shift', buffered: true })
 """
 TAKE_SHIFTS: Final = "window.layoutShifts.splice(0)"
-LOADED: Final = "document.querySelector('[aria-label=Loading]') === null && document.readyState === 'complete'"
 TOO_WIDE: Final = """[...document.querySelectorAll('table')].map((table) => table.parentElement)
     .concat([...document.querySelectorAll('th, td')])
     .filter((box) => box.scrollWidth > box.clientWidth)
@@ -56,16 +56,6 @@ PAGES: Final = {
     "/services": "table:Services",
     "/about": "table:Rights",
 }
-TABS: Final = {
-    "": "heading:Conditions",
-    "/logs": "log:",
-    "/events": "table:Events of the xApp",
-    "/values": "textbox:Your values, YAML",
-    "/history": "table:Revisions of the release",
-    "/manifest": "heading:Manifest",
-    "/notes": "region:Notes",
-    "/own-api": "region:Its API",
-}
 """What each page shows once it is read: a role and a name."""
 
 
@@ -74,13 +64,6 @@ def hello(xapps: XAppClient) -> XAppClient:
     xapps.apply(xapps.uploaded_manifest(NAME, workload_chart()))
     xapps.wait_ready(NAME)
     return xapps
-
-
-def wait_for(page: Page, content: str) -> None:
-    role, _, name = content.partition(":")
-    found = page.get_by_role(role, name=name, exact=True) if name else page.get_by_role(role)  # type: ignore[arg-type]
-    expect(found.first).to_be_visible()
-    wait_until(lambda: page.evaluate(LOADED), timeout=10, what="everything to be loaded", interval=0.02)
 
 
 def shifts_of(page: Page) -> tuple[float, list[Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import pytest
@@ -10,9 +12,11 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 from tests.browser.accounts import Accounts
 from tests.browser.chromium import EXPECT_MILLISECONDS
 from tests.browser.dashboard import Dashboard
-from tests.browser.deploy_steps import save_repository
+from tests.browser.deploy_steps import chart, choose_chart, save_repository
 from tests.browser.gateway import BrowserGateway
+from tests.browser.loaded_pages import TABS, wait_for
 from tests.support.charts import chart_archive
+from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
 
 NAME: Final = "a-r-x"
@@ -25,6 +29,7 @@ spec:
   ports: [{name: http, port: 8080}]
 """
 NARROW: Final[ViewportSize] = {"width": 390, "height": 844}
+NARROWEST: Final[ViewportSize] = {"width": 360, "height": 780}
 WIDE: Final[ViewportSize] = {"width": 800, "height": 1100}
 SIZES: Final = {"coarse": 44, "fine": 24}
 """In pixels, by how exact the pointer of the device is."""
@@ -34,7 +39,9 @@ FIND_SMALL_TARGETS: Final = """
 (size) => {
   const reach = size / 2 - 1
   const small = []
-  for (const element of document.querySelectorAll('a[href], button, input, select, textarea, summary')) {
+  // A dialog and a menu cover everything else.
+  const root = document.querySelector('[role=dialog], [role=alertdialog], [role=menu]') ?? document
+  for (const element of root.querySelectorAll('a[href], button, input, select, textarea, summary')) {
     // Links in running text are as high as their line. What is clipped is for screen readers.
     if (element.closest('p, [aria-hidden=true]') || !element.checkVisibility({ visibilityProperty: true })) continue
     let outer = element
@@ -62,6 +69,22 @@ FIND_SMALL_TARGETS: Final = """
 """Each target that a press beside its middle misses."""
 
 
+@contextmanager
+def _signed_in(
+    chromium: Browser, gateway: BrowserGateway, token: str, *, viewport: ViewportSize, pointer: str
+) -> Iterator[Dashboard]:
+    """A page whose pointer is a finger or a mouse; it has no problems at its end."""
+    is_touch = pointer == "coarse"
+    options: dict[str, Any] = {"has_touch": is_touch, "is_mobile": is_touch, "reduced_motion": "reduce"}
+    with chromium.new_context(viewport=viewport, **options) as context:
+        context.set_default_timeout(EXPECT_MILLISECONDS)
+        dashboard = Dashboard(context, gateway.url, takes_screenshots=False)
+        dashboard.sign_in(token)
+        assert dashboard.page.evaluate(f"matchMedia('(pointer: {pointer})').matches")
+        yield dashboard
+        assert dashboard.problems == []
+
+
 @pytest.mark.parametrize("pointer", SIZES)
 def test_every_target_is_large_enough_for_its_pointer(
     chromium: Browser, gateway: BrowserGateway, accounts: Accounts, xapps: XAppClient, pointer: str
@@ -70,19 +93,52 @@ def test_every_target_is_large_enough_for_its_pointer(
     xapps.wait_ready(NAME)
     save_repository(xapps, "http://127.0.0.1:9/charts", name="a")
     size = SIZES[pointer]
-    is_touch = pointer == "coarse"
-    options: dict[str, Any] = {"has_touch": is_touch, "is_mobile": is_touch, "reduced_motion": "reduce"}
-    with chromium.new_context(viewport=NARROW, **options) as context:
-        context.set_default_timeout(EXPECT_MILLISECONDS)
-        dashboard = Dashboard(context, gateway.url, takes_screenshots=False)
-        page = dashboard.page
-        dashboard.sign_in(accounts.with_role("admin"))
-        assert page.evaluate(f"matchMedia('(pointer: {pointer})').matches")
+    with _signed_in(chromium, gateway, accounts.with_role("admin"), viewport=NARROW, pointer=pointer) as dashboard:
         small = [f"{path} {target}" for path in PAGES for target in _small_targets(dashboard, path, xapps, size)]
-        page.set_viewport_size(WIDE)
+        dashboard.page.set_viewport_size(WIDE)
         small += [f"wide {path} {target}" for path in PAGES for target in _small_targets(dashboard, path, xapps, size)]
         assert not small, "\n".join(small)
-        assert dashboard.problems == []
+
+
+def test_fingers_meet_every_target_of_an_xapp_of_forms_and_of_dialogs(
+    chromium: Browser, gateway: BrowserGateway, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart()))
+    xapps.wait_ready(NAME)
+    save_repository(xapps, "http://127.0.0.1:9/charts", name="a")
+    base = f"/xapps/{xapps.namespace}/{NAME}"
+    small: list[str] = []
+    with _signed_in(chromium, gateway, accounts.with_role("admin"), viewport=NARROWEST, pointer="coarse") as dashboard:
+        page = dashboard.page
+
+        def look(what: str, content: str) -> None:
+            wait_for(page, content)
+            small.extend(f"{what}: {target}" for target in page.evaluate(FIND_SMALL_TARGETS, SIZES["coarse"]))
+
+        for tab, content in TABS.items():
+            dashboard.open(base + tab)
+            look(f"tab {tab}", content)
+        dashboard.open(base)
+        for name, role in {"Uninstall...": "alertdialog:", "More": "menu:"}.items():
+            page.get_by_role("button", name=name).tap()
+            look(name, role)
+            page.keyboard.press("Escape")
+        dashboard.open(f"{base}/upgrade")
+        look("upgrade", "button:Preview")
+        dashboard.open(f"/deploy?namespace={xapps.namespace}")
+        choose_chart(page, chart())
+        page.get_by_text("More options").tap()
+        look("deploy", "button:Replace")
+        page.get_by_role("button", name="Copy as").tap()
+        look("copy as", "menu:")
+        dashboard.open(f"/deploy?method=repository&namespace={xapps.namespace}")
+        look("deploy from a repository", "button:Submit")
+        dashboard.open("/repositories/new")
+        look("a new repository", "button:Save")
+        dashboard.open(f"/xapps?namespace={xapps.namespace}")
+        page.get_by_role("button", name="Filters, 1 set").tap()
+        look("filters", "dialog:Filters")
+    assert not small, "\n".join(small)
 
 
 def _small_targets(dashboard: Dashboard, path: str, xapps: XAppClient, size: int) -> list[str]:
