@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -70,13 +71,13 @@ class Dashboard:
         """Wait for the page with this heading."""
         expect(self.page.get_by_role("heading", level=1, name=name)).to_be_visible()
 
-    def check_accessibility(self) -> None:
-        """Check the page as it is now, with its dialog, against WCAG 2.2 A and AA, in both themes and two widths."""
+    def check_accessibility(self, widths: Iterable[int] = AXE_WIDTHS) -> None:
+        """Check the page as it is now, with its dialog, against WCAG 2.2 A and AA, in both themes and these widths."""
         size = self.page.viewport_size
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE.read_text(encoding="utf-8"))
         for theme in THEMES:
-            for width in AXE_WIDTHS:
+            for width in widths:
                 self._look(theme, width)
                 options = {"runOnly": {"type": "tag", "values": AXE_RULES}}
                 found = self.page.evaluate("options => axe.run(document, options)", options)

@@ -157,6 +157,15 @@ def test_cards_are_sorted_and_selected_and_the_keyboard_meets_nothing_that_is_no
     dashboard.check_accessibility()
     dashboard.screenshots("list-cards")
 
+    page.get_by_role("button", name="Filters, 1 set").click()
+    sheet = page.get_by_role("dialog", name="Filters")
+    dashboard.check_accessibility([360])
+    sheet.get_by_role("button", name="Phase").click()
+    expect(page.get_by_role("option", name="Suspended")).to_be_visible()
+    dashboard.check_accessibility([360])
+    page.keyboard.press("Escape")
+    sheet.get_by_role("button", name="Done").click()
+
     page.evaluate("scrollTo(0, 0)")
     page.get_by_role("link", name="Skip to the content").focus()
     met = []

@@ -11,6 +11,7 @@ from playwright.sync_api import Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.browser.keyboard import tab_to
 from tests.integration.gateway.proxy.conftest import create_service, non_loopback_address
 from tests.support.apiserver import ApiServer
 from tests.support.charts import chart_archive
@@ -33,6 +34,43 @@ def own_api() -> Iterator[XAppServer]:
 def text_of(size: int) -> str:
     """Return a configuration of this many bytes."""
     return '{"a":"' + (size - len('{"a":""}')) * "x" + '"}'
+
+
+def test_an_xapp_is_reached_and_tuned_with_the_keyboard(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, api: ApiServer, own_api: XAppServer
+) -> None:
+    own_api.bodies["/config"] = '{"a": 1}'
+    xapps.apply(xapps.uploaded_manifest(NAME, chart_archive()))
+    xapps.wait_ready(NAME)
+    create_service(api, xapps.namespace, address=own_api.host, port=own_api.port)
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps?namespace={xapps.namespace}")
+    page = dashboard.page
+    tab_to(page, page.get_by_role("link", name=NAME))
+    page.keyboard.press("Enter")
+    dashboard.heading(re.compile(f"^{NAME}"))
+    reach = page.get_by_role("region", name="Reach")
+    expect(reach.get_by_text("inside the cluster")).to_be_visible()
+    tab_to(page, reach.get_by_role("button", name="Copy").first)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == f"http://hello.{xapps.namespace}.svc:80"
+
+    page.keyboard.press("8")
+    config = page.get_by_role("region", name="Run-time configuration")
+    text = config.get_by_role("textbox", name="Run-time configuration")
+    expect(text).to_contain_text('"a": 1')
+    tab_to(page, text)
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.insert_text('{"a": 2}')
+    # In the editor Tab indents; Escape, then Tab leaves.
+    page.keyboard.press("Escape")
+    tab_to(page, config.get_by_role("button", name="Save"))
+    with page.expect_request(lambda request: request.method == "PUT") as sent:
+        page.keyboard.press("Enter")
+    expect(page.get_by_text("Accepted: the xApp has the new configuration")).to_be_visible()
+    assert sent.value.post_data == '{"a": 2}'
+    assert [received.method for received in own_api.requests if received.target == "/config"].count("PUT") == 1
 
 
 def test_an_answer_beyond_one_mebibyte_is_not_shown(
