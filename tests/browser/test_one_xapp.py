@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
 
@@ -67,6 +68,43 @@ def test_two_revisions_are_compared_and_the_first_comes_back(
     # Revision 3 is revision 1 again, and 2 was given up: nothing is left to go back to.
     page.get_by_role("button", name="More").click()
     expect(page.get_by_role("menuitem", name="Roll back...")).to_have_attribute("aria-disabled", "true")
+
+
+def test_rolling_back_to_a_revision_that_never_was_healthy_is_warned_of(
+    dashboard: Dashboard, accounts: Accounts, hello: XAppClient
+) -> None:
+    values = {"greeting": "bad", "fail": "CrashLoopBackOff"}
+    spec = {"timeout": "3s", "upgrade": {"onFailure": "none"}, "values": values}
+    hello.kubectl("patch", "xapp", NAME, "--type=merge", "-p", json.dumps({"spec": spec}))
+    hello.wait_stalled(NAME)
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), path(hello, "/history"))
+    first, second = (page.get_by_role("row", name=re.compile(f"^{number} ")) for number in (1, 2))
+    expect(second.get_by_text("Not healthy yet")).to_be_visible()
+
+    hello.kubectl("patch", "xapp", NAME, "--type=json", "-p", '[{"op": "remove", "path": "/spec/values/fail"}]')
+    hello.wait_until(lambda: hello.wait_ready(NAME)["release"]["revision"] == 3, what="revision 3")
+    expect(second.get_by_text("Never healthy")).to_be_visible()
+    expect(first).not_to_contain_text("healthy", ignore_case=True)
+    dashboard.check_accessibility()
+    dashboard.screenshots("history-never-healthy")
+
+    warning = "It never worked: it was not healthy at any time while it was in force."
+    second.get_by_role("button", name="Roll back to revision 2...").click()
+    dialog = page.get_by_role("alertdialog")
+    expect(dialog.get_by_text(warning)).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("roll-back-never-healthy")
+    dialog.get_by_role("button", name="Keep").click()
+    first.get_by_role("button", name="Roll back to revision 1...").click()
+    expect(dialog.get_by_role("region", name="What rolling back changes")).to_be_visible()
+    expect(dialog.get_by_text(warning)).to_have_count(0)
+    dialog.get_by_role("button", name="Keep").click()
+
+    # What is offered outside the history is one that worked.
+    tab(dashboard, "Overview").click()
+    page.get_by_role("button", name="More").click()
+    expect(page.get_by_role("menuitem", name="Roll back to revision 1...")).to_be_visible()
 
 
 def test_an_edit_of_somebody_else_is_not_rolled_back_unseen(

@@ -261,6 +261,10 @@ class RevisionStatus(Model):
     action: StatusText | None = Field(None, description="Install, Upgrade or Rollback.")
     deployed_at: datetime | None = Field(None, description="When it was installed.")
     description: StatusMessage | None = Field(None, description="Helm's description of it.")
+    was_healthy: bool | None = Field(
+        None,
+        description="Whether its objects were healthy at some time while it was in force. Missing: not known.",
+    )
 
 
 class XAppHealth(Model):

@@ -45,6 +45,7 @@ from xapp_operator.reconcile.inputs.release_inputs import DIGEST_LENGTH
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
+from xapp_operator.reconcile.status.revision_history import build_history, with_health
 from xapp_operator.reconcile.status.status_draft import RequestField, StatusDraft, is_unhandled, requested_value
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
@@ -120,7 +121,8 @@ class Observer:
             except ReleaseRecordDamaged as error:
                 damaged = error
             else:
-                history = self._history(xapp, draft, release_status)
+                stored = context.release_watch.revisions(key[0], xapp.release_name)
+                history = build_history(draft, release_status, stored)
             if not (deleting or running or damaged):
                 missing_labels = await find_missing_labels(
                     xapp,
@@ -136,6 +138,7 @@ class Observer:
                     now=context.clock.now(),
                 )
                 drift = await self._find_drift(xapp, release.revision, requested=bool(desired_state.handled))
+        live = await self._observe_live_state(xapp, draft)
         changes = ArchiveOwnerChanges()
         if desired is not None:
             changes = context.inputs.archive_owner_changes(xapp, resolved=isinstance(desired, Digests))
@@ -156,11 +159,13 @@ class Observer:
                 drift=drift,
             ),
             desired=desired,
-            live=await self._observe_live_state(xapp, draft),
+            live=live,
             requests=requests,
             handled=desired_state.handled,
             release=release_status,
-            history=history,
+            history=history
+            if running
+            else with_health(history, release, live.status),  # a running helm changes the objects
             missing_labels=missing_labels,
             archive_owner_changes=changes,
         )
@@ -252,31 +257,6 @@ class Observer:
         drift = await context.drift.find_drift(xapp, revision, compare_unwatched=requested)
         pause = context.correction_backoff.next_repair_at(key) - context.clock.monotonic()
         return replace(drift, correct_at=context.clock.now() + pause) if pause > 0 else drift
-
-    def _history(self, xapp: XApp, draft: StatusDraft, release: ReleaseStatus) -> tuple[RevisionStatus, ...]:
-        known = {revision.revision: revision for revision in draft.history}
-        if release.revision is not None and release.revision not in known:
-            known[release.revision] = RevisionStatus(
-                revision=release.revision,
-                status=DEPLOYED,
-                chart=release.chart,
-                chart_version=release.chart_version,
-                app_version=release.app_version,
-                action=draft.attempt.action if draft.attempt else None,
-                deployed_at=release.last_deployed,
-                description=release.description,
-            )
-        stored = self._context.release_watch.revisions(xapp.key[0], xapp.release_name)
-        return tuple(
-            known.get(info.revision, RevisionStatus(revision=info.revision, status=info.status)).model_copy(
-                update={
-                    "status": info.status,
-                    "chart_digest": info.chart_digest,
-                    "values_digest": info.values_digest,
-                }
-            )
-            for info in sorted(stored, key=lambda info: -info.revision)
-        )
 
     def _unready_dependencies(self, xapp: XApp) -> tuple[str, ...]:
         names = dict.fromkeys(dependency.name for dependency in xapp.spec.depends_on or ())

@@ -82,6 +82,7 @@ def test_the_history_of_an_xapp_comes_in_pages_newest_first(client: GatewayClien
         "status": "superseded",
         "action": "Upgrade",
         "description": None,
+        "wasHealthy": None,
     }
     assert [each["revision"] for each in get(client, "history", per_page=2, page=2)["content"]] == [1]
 

@@ -139,9 +139,17 @@ def test_upgrade_that_never_becomes_healthy_is_rolled_back(xapps: XAppClient) ->
     found = xapps.get("configmap", "hello")
     assert found is not None
     assert found["data"]["greeting"] == "good"
+    xapps.wait_until(
+        lambda: _known_health(xapps) == {3: True, 2: False, 1: True}, what="the health of the revisions", xapp="hello"
+    )
     manifest["spec"]["values"] = {"greeting": "better"}
     xapps.apply(manifest)
     xapps.wait_ready("hello")
+    assert _known_health(xapps) == {4: True, 3: True, 2: False, 1: True}
+
+
+def _known_health(xapps: XAppClient) -> dict[int, bool | None]:
+    return {each["revision"]: each.get("wasHealthy") for each in xapps.status("hello")["history"]}
 
 
 def test_failed_upgrade_stays_when_rollback_is_disabled(xapps: XAppClient) -> None:

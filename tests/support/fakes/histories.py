@@ -184,6 +184,12 @@ class History:
         return [each["config"]["tag"] for each in records if each and each["info"]["status"] == "deployed"]
 
     @property
+    def tags(self) -> dict[int, str]:
+        """Return the tag of each revision whose record can be read."""
+        records = (decode_record(each) for each in self._records())
+        return {each["version"]: each["config"]["tag"] for each in records if each}
+
+    @property
     def live_tags(self) -> set[str]:
         """Return the tags of the objects that exist."""
         config_maps = {each["data"]["tag"] for each in self.cluster.server.all("configmaps")}
@@ -275,6 +281,9 @@ class History:
         assert list(self.cluster.revisions.values()).count("deployed") == 1, self.cluster.revisions
         assert status["release"]["revision"] == newest
         assert [each["revision"] for each in status["history"]] == sorted(self.cluster.revisions, reverse=True)
+        assert status["history"][0].get("wasHealthy") is not False
+        broken = {revision for revision, each in self.tags.items() if BROKEN in each and not self.cluster.healed}
+        assert not any(each.get("wasHealthy") for each in status["history"] if each["revision"] in broken)
         (tag,) = self.deployed_tags
         assert self.live_tags == {tag}
         if status.get("heldRevision") is None:

@@ -53,6 +53,8 @@ const LOOKS: Readonly<Record<string, Look>> = {
   yes: OK,
   no: { tone: 'none', icon: CircleMinus },
   superseded: { tone: 'none', icon: CircleMinus },
+  'never healthy': { tone: 'warn', icon: TriangleAlert },
+  'not healthy yet': RUNNING,
 }
 
 interface StatusBadgeProps {

@@ -136,6 +136,9 @@ class RevisionModel(ResponseModel):
     action: str | None
     deployed_at: datetime | None
     description: str | None
+    was_healthy: bool | None = Field(
+        description="Whether its objects were healthy at some time while it was in force; null: not known."
+    )
 
 
 class ResourceCountModel(ResponseModel):

@@ -88,9 +88,9 @@ def test_the_detailed_record_has_conditions_history_and_resources() -> None:
 
     assert one["name"] == "acme-ran-hello"
     assert one["conditions"][0]["type"] == "Ready"
-    assert one["history"][0] == dict.fromkeys(
-        ("chart", "chartVersion", "appVersion", "chartDigest", "valuesDigest", "deployedAt", "description"), None
-    ) | {"revision": 1, "status": "deployed", "action": "Install"}
+    unknown = ("chart", "chartVersion", "appVersion", "chartDigest", "valuesDigest", "deployedAt", "description")
+    known = {"revision": 1, "status": "deployed", "action": "Install"}
+    assert one["history"][0] == dict.fromkeys((*unknown, "wasHealthy"), None) | known
     assert one["resources"] == {"total": 2, "ready": 2}
 
 

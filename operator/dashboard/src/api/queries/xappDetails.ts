@@ -70,6 +70,8 @@ export interface RevisionRow {
   valuesDigest: string | null
   action: string | null
   deployedAt: string | null
+  /** Null: not known. */
+  wasHealthy: boolean | null
 }
 
 /** `newest`: the revision in force, so that a new one is read. */

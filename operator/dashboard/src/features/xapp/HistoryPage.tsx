@@ -8,6 +8,7 @@ import { RevisionPanel } from '~/features/xapp/RevisionPanel'
 import { useEnded } from '~/features/xapp/useEnded'
 import { useKnownRevisions } from '~/features/xapp/useKnownRevisions'
 import { allOf, refused } from '~/lib/rights'
+import { healthRemark } from '~/lib/xapp/revisions'
 import { Button } from '~/ui/Button'
 import { DataTable, type Column } from '~/ui/DataTable'
 import { EmptyState } from '~/ui/EmptyState'
@@ -88,7 +89,7 @@ export function HistoryPage(): ReactElement {
 function columns(all: readonly RevisionRow[]): Column<RevisionRow>[] {
   return [
     { id: 'revision', header: 'Revision', cell: (row) => <Revision row={row} /> },
-    { id: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status ?? 'unknown'} isPlain /> },
+    { id: 'status', header: 'Status', cell: (row) => <Status row={row} /> },
     { id: 'action', header: 'Action', fold: 'medium', cell: ({ action }) => <Text>{action ?? '-'}</Text> },
     {
       id: 'chart',
@@ -115,6 +116,20 @@ function Revision({ row: { revision, action, appVersion } }: { row: RevisionRow 
     <span className={styles.revision}>
       {revision}
       <FoldedText parts={[action, appVersion === null ? null : `app ${appVersion}`]} lines={1} />
+    </span>
+  )
+}
+
+/** What Helm says of it, and that it never was healthy. */
+function Status({ row }: { row: RevisionRow }): ReactElement {
+  const { record } = useOpenXApp()
+  // The record is newer than the list when only the health has changed.
+  const known = record.history.find(({ revision }) => revision === row.revision) ?? row
+  const remark = healthRemark(known, record.release.revision)
+  return (
+    <span className={styles.status}>
+      <StatusBadge status={row.status ?? 'unknown'} isPlain />
+      {remark !== null && <StatusBadge status={remark} isPlain />}
     </span>
   )
 }

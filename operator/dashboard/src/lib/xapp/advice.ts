@@ -149,18 +149,18 @@ function lookUp(table: Readonly<Record<string, Advice>>, reason: string | null |
 const ROLLBACK = /^Rollback to ([0-9]{1,10})$/
 
 /**
- * Returns the newest revision that was deployed and is another one than that in force, or null.
+ * Returns the newest revision that worked and is another one than that in force, or null.
  *
- * Helm calls each revision superseded that a later one replaced, also one that never became healthy. If a rollback left
- * that one behind, it is known: revision 3 that is a "Rollback to 1" is 1 again, and 2 was given up. If an upgrade
- * replaced it, nothing is: neither Helm nor the operator keeps the health of old revisions.
+ * Helm calls each revision superseded that a later one replaced, also one that never became healthy. The operator keeps
+ * whether it did, but not of revisions from before an upgrade of the operator or from other hands. Of those, one that a
+ * rollback left behind is known: revision 3 that is a "Rollback to 1" is 1 again, and 2 was given up.
  */
 export function rollbackTarget(xapp: Pick<XApp, 'history' | 'release'>): number | null {
   const newestFirst = xapp.history.toSorted((a, b) => b.revision - a.revision)
   let inForce = xapp.release.revision ?? newestFirst[0]?.revision ?? 0
   for (const each of newestFirst) {
     if (each.revision === inForce) inForce = restoredRevision(each) ?? inForce
-    else if (each.revision < inForce && wasDeployed(each)) return each.revision
+    else if (each.revision < inForce && mayHaveWorked(each)) return each.revision
   }
   return null
 }
@@ -171,6 +171,6 @@ function restoredRevision({ revision, description }: Revision): number | null {
   return digits === undefined || Number(digits) >= revision ? null : Number(digits)
 }
 
-function wasDeployed({ status }: Revision): boolean {
-  return status === 'superseded' || status === 'deployed'
+function mayHaveWorked({ status, wasHealthy }: Revision): boolean {
+  return (status === 'superseded' || status === 'deployed') && wasHealthy !== false
 }

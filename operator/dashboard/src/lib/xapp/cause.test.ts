@@ -14,8 +14,8 @@ const FAILED = xappOf({
   message: 'pod kpi-0: container xapp: CrashLoopBackOff',
   release: { revision: 2 },
   history: [
-    { revision: 2, status: 'deployed', action: 'upgrade', description: null },
-    { revision: 1, status: 'superseded', action: 'install', description: null },
+    { revision: 2, status: 'deployed', action: 'upgrade', description: null, wasHealthy: null },
+    { revision: 1, status: 'superseded', action: 'install', description: null, wasHealthy: null },
   ],
 })
 const CRASH = healthOf({ status: 'Degraded', pods: [podOf({ containers: [CRASHING] })] })
@@ -187,11 +187,17 @@ describe('what to do', () => {
 })
 
 describe('the revision to go back to', () => {
-  const revision = (number: number, status: string, description: string | null = 'Upgrade complete') => ({
+  const revision = (
+    number: number,
+    status: string,
+    description: string | null = 'Upgrade complete',
+    wasHealthy: boolean | null = null,
+  ) => ({
     revision: number,
     status,
     action: 'upgrade',
     description,
+    wasHealthy,
   })
   const targetOf = (...history: XApp['history']) =>
     rollbackTarget({ history, release: { revision: history[0]?.revision ?? null } })
@@ -212,6 +218,13 @@ describe('the revision to go back to', () => {
     expect(targetOf(...later, ...before)).toBeNull()
     expect(targetOf(...later, ...before, revision(1, 'superseded'))).toBe(1)
     expect(targetOf(revision(5, 'deployed'), ...before)).toBe(4)
+  })
+
+  it('is not one that never was healthy', () => {
+    const bad = [revision(4, 'deployed'), revision(3, 'superseded', null, false)]
+    expect(targetOf(...bad, revision(2, 'superseded', null, true), revision(1, 'superseded'))).toBe(2)
+    expect(targetOf(...bad, revision(2, 'superseded'))).toBe(2)
+    expect(targetOf(...bad)).toBeNull()
   })
 
   it('believes no description that names a later revision', () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 
-import { placeOfRevision, revisionDoubt, whyNoTarget } from '~/lib/xapp/revisions'
+import { healthRemark, placeOfRevision, revisionDoubt, whyNoTarget } from '~/lib/xapp/revisions'
 import type { Revision } from '~/lib/xapp/types'
 
 const rows = (...numbers: number[]) => numbers.map((revision) => ({ revision }))
@@ -25,7 +25,7 @@ it('looks for others only where another page can have them', () => {
 })
 
 function past(revision: number, changes: Partial<Revision> = {}): Revision {
-  return { revision, status: 'superseded', action: 'Upgrade', description: null, ...changes }
+  return { revision, status: 'superseded', action: 'Upgrade', description: null, wasHealthy: null, ...changes }
 }
 
 it('says when a revision cannot be rolled back to any more', () => {
@@ -40,9 +40,24 @@ it('warns of revisions that never worked', () => {
     past(4, { status: 'deployed' }),
     past(3, { status: 'failed' }),
     past(2, { status: 'pending-upgrade' }),
+    past(1, { wasHealthy: false }),
   ]
   expect(revisionDoubt(4, history)).toBeNull()
   expect(revisionDoubt(3, history)).toContain('never worked')
   expect(revisionDoubt(2, history)).toContain('never worked')
-  expect(revisionDoubt(1, history)).toBeNull()
+  expect(revisionDoubt(1, history)).toContain('not healthy at any time')
+})
+
+it('warns of no revision that was healthy, or of which nobody knows', () => {
+  expect(revisionDoubt(1, [past(1, { wasHealthy: true })])).toBeNull()
+  expect(revisionDoubt(1, [past(1)])).toBeNull()
+  expect(revisionDoubt(1, [])).toBeNull()
+})
+
+it('remarks in the history on what never was healthy', () => {
+  expect(healthRemark(past(2, { wasHealthy: false }), 3)).toBe('never healthy')
+  expect(healthRemark(past(3, { status: 'deployed', wasHealthy: false }), 3)).toBe('not healthy yet')
+  expect(healthRemark(past(2, { status: 'failed', wasHealthy: false }), 3)).toBeNull()
+  expect(healthRemark(past(2, { wasHealthy: true }), 3)).toBeNull()
+  expect(healthRemark(past(2), 3)).toBeNull()
 })

@@ -32,8 +32,19 @@ export function whyNoTarget(revision: number, { history, release }: Pick<XApp, '
 
 /** Returns what is known against a revision as one to roll back to; null if nothing is. */
 export function revisionDoubt(revision: number, history: readonly Revision[]): string | null {
-  const status = history.find((each) => each.revision === revision)?.status ?? ''
+  const found = history.find((each) => each.revision === revision)
+  const status = found?.status ?? ''
   if (status === 'failed') return 'It never worked: Helm could not deploy it.'
   if (status.startsWith('pending')) return 'It never worked: its deployment did not end.'
+  if (found?.wasHealthy === false) return 'It never worked: it was not healthy at any time while it was in force.'
   return null
+}
+
+/** Returns what a row of the history says of the health of a revision; null if Helm's status says it, or nobody does. */
+export function healthRemark(
+  { revision, status, wasHealthy }: Pick<Revision, 'revision' | 'status' | 'wasHealthy'>,
+  inForce: number | null,
+): string | null {
+  if (wasHealthy !== false || status === 'failed') return null
+  return revision === inForce ? 'not healthy yet' : 'never healthy'
 }

@@ -43,7 +43,9 @@ describe('the steps', () => {
   })
 
   it('name what helm did last', () => {
-    const history = [{ revision: 3, status: 'deployed', action: 'Rollback', description: 'Rollback to 1' }]
+    const history = [
+      { revision: 3, status: 'deployed', action: 'Rollback', description: 'Rollback to 1', wasHealthy: true },
+    ]
     const steps = progressSteps(xappOf({ history, release: { revision: 3 } }))
     expect(steps[2]?.label).toBe('Helm rollback')
     expect(steps.every(({ state }) => state === 'done')).toBe(true)

@@ -74,6 +74,8 @@ export interface Revision {
   action: string | null
   /** Helm's own sentence about it; null if it is none of Helm's. */
   description: string | null
+  /** Whether it was healthy at some time while it was in force; null: not known. */
+  wasHealthy: boolean | null
 }
 
 export interface XApp {

@@ -1,0 +1,59 @@
+"""The history of a release in the status of its XApp: what is known of each revision that Helm keeps. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
+from xapp_operator.domain.planning.plan_input import DEPLOYED, ObservedRelease
+from xapp_operator.helm.releases.release_index import RevisionInfo
+from xapp_operator.reconcile.status.status_draft import StatusDraft
+
+
+def build_history(
+    draft: StatusDraft, release: ReleaseStatus, stored: Iterable[RevisionInfo]
+) -> tuple[RevisionStatus, ...]:
+    """Return the revisions that Helm keeps, newest first; `release` is the deployed one, and `draft` has the others."""
+    known = {revision.revision: revision for revision in draft.history}
+    if release.revision is not None and release.revision not in known:
+        # Of a release that was adopted, or whose status was lost, nobody knows whether it was healthy before.
+        is_new = draft.attempt is not None and release.revision > max(known, default=0)
+        known[release.revision] = RevisionStatus(
+            revision=release.revision,
+            status=DEPLOYED,
+            chart=release.chart,
+            chart_version=release.chart_version,
+            app_version=release.app_version,
+            action=draft.attempt.action if draft.attempt else None,
+            deployed_at=release.last_deployed,
+            description=release.description,
+            was_healthy=False if is_new else None,
+        )
+    return tuple(
+        known.get(info.revision, RevisionStatus(revision=info.revision, status=info.status)).model_copy(
+            update={
+                "status": info.status,
+                "chart_digest": info.chart_digest,
+                "values_digest": info.values_digest,
+            }
+        )
+        for info in sorted(stored, key=lambda info: -info.revision)
+    )
+
+
+def with_health(
+    history: tuple[RevisionStatus, ...], release: ObservedRelease | None, health: HealthStatus
+) -> tuple[RevisionStatus, ...]:
+    """Return the history that says of the deployed revision that it was healthy, if it is now.
+
+    The status changes anyway then. Where nothing is known, nothing is added: a new version of the operator would write
+    the status of every XApp.
+    """
+    if release is None or release.status != DEPLOYED or health is not HealthStatus.HEALTHY:
+        return history
+    return tuple(
+        each.model_copy(update={"was_healthy": True})
+        if each.revision == release.revision and each.was_healthy is False
+        else each
+        for each in history
+    )

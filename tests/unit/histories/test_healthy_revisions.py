@@ -1,0 +1,81 @@
+"""The history tells of each revision whether it was ever healthy."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.fakes.histories import RESYNC_SECONDS, TIMEOUT_SECONDS, History, run_history
+from tests.support.fakes.operator import BROKEN, Kill
+from xapp_operator.config import Settings
+
+
+def known_health(history: History) -> dict[int, bool | None]:
+    status = (history.cluster.xapp() or {})["status"]
+    return {each["revision"]: each.get("wasHealthy") for each in status["history"]}
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_revision_that_never_was_healthy_is_known_after_its_rollback(settings: Settings, killed: bool) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        history.set_tag(BROKEN)
+        await history.cluster.wait(10.0)
+        assert known_health(history) == {2: False, 1: True}
+        if killed:
+            history.cluster.kill = Kill(0, after=True)
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        history.cluster.kill = None
+        assert known_health(history) == {3: True, 2: False, 1: True}
+        history.set_tag("three")
+        await history.cluster.wait(10.0)
+
+    history = run_history(settings, play)
+    assert known_health(history) == {4: True, 3: True, 2: False, 1: True}
+
+
+def test_revision_that_became_unhealthy_later_was_healthy(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        history.cluster.set_outage(on=True)
+        await history.cluster.wait(100.0)
+        assert known_health(history) == {1: True}
+        history.cluster.set_outage(on=False)
+
+    run_history(settings, play)
+
+
+def test_revision_that_becomes_healthy_after_its_timeout_was_healthy(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag=BROKEN)
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        assert known_health(history) == {1: False}
+        history.cluster.heal()
+
+    history = run_history(settings, play)
+    assert known_health(history) == {1: True}
+
+
+def test_nothing_is_written_about_revisions_of_earlier_versions(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        forget_health(history)
+        writes = len(history.cluster.writes)
+        history.annotate("unknown")  # brings it back
+        await history.cluster.wait(2.0 * RESYNC_SECONDS)
+        assert len(history.cluster.writes) == writes
+        assert known_health(history) == {1: None}
+        history.set_tag("two")
+        await history.cluster.wait(10.0)
+
+    history = run_history(settings, play)
+    assert known_health(history) == {2: True, 1: None}
+
+
+def forget_health(history: History) -> None:
+    status = (history.cluster.xapp() or {})["status"]
+    for each in status["history"]:
+        del each["wasHealthy"]
+    history.cluster.edit({"status": {"history": status["history"]}})
