@@ -121,13 +121,43 @@ def test_a_container_that_needs_more_memory_says_so_and_retry_waits_for_it_again
     dashboard.check_accessibility()
     dashboard.screenshots("out-of-memory")
 
+    assert xapps.status(NAME)["lastAttempt"]["outcome"] == "Unhealthy"
+    expect(cause.get_by_text("not healthy within spec.timeout")).to_be_visible()
     cause.get_by_role("button", name="Retry").click()
     expect(page.get_by_text("Accepted: it is tried again")).to_be_visible()
-    # It has room now, as after a mend on the node: the label makes the simulated container fail. Before, Retry would go
-    # with the cause as soon as the page knows that the pod is ready.
+    # The failed attempt is forgotten, although the container still fails.
+    xapps.wait_until(lambda: "lastAttempt" not in xapps.status(NAME), what="the retry", xapp=NAME)
+    expect(cause.get_by_text("not healthy within spec.timeout")).to_have_count(0)
+    expect(cause.get_by_text(re.compile(r"container main: .*OOMKilled.*exit 137"))).to_be_visible()
+    # It has room now, as after a mend on the node: the label makes the simulated container fail.
     xapps.kubectl("label", "pods", "--selector", f"app={NAME}", "xapp-operator.io/test-fail-")
     expect(cause).to_have_count(0)
     xapps.wait_ready(NAME)
+
+
+def test_retry_upgrades_again_after_an_upgrade_was_rolled_back(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    manifest = xapps.uploaded_manifest(NAME, workload_chart(), timeout="3s")
+    xapps.apply(manifest)
+    xapps.wait_ready(NAME)
+    manifest["spec"]["values"] = {"fail": "OOMKilled"}
+    xapps.apply(manifest)
+    assert "rolled back to revision 1" in xapps.wait_stalled(NAME)["message"]
+    before = xapps.status(NAME)
+    assert before["release"]["revision"] == 3
+    page = dashboard.page
+
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps/{xapps.namespace}/{NAME}")
+    cause = page.get_by_role("region", name="Why it is not Ready")
+    expect(cause.get_by_text(re.compile("OOMKilled.*rolled back to revision 1")).first).to_be_visible()
+    cause.get_by_role("button", name="Retry").click()
+    expect(page.get_by_text("Accepted: it is tried again")).to_be_visible()
+    # Helm runs again: for the upgrade, and for the rollback, since the container fails as before.
+    xapps.wait_until(lambda: xapps.status(NAME)["release"]["revision"] == 5, what="another rollback", xapp=NAME)
+    assert "rolled back to revision" in xapps.wait_stalled(NAME)["message"]
+    assert xapps.status(NAME)["lastAttempt"]["firstAt"] > before["lastAttempt"]["firstAt"]
+    expect(page.get_by_text("revision 5", exact=True)).to_be_visible()
 
 
 def test_the_page_of_a_failed_xapp_does_not_jump_while_it_loads(
