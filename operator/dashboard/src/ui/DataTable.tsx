@@ -63,8 +63,8 @@ interface DataTableProps<R> {
   reusesRows?: boolean
 }
 
-/** Quick answers come without a change of looks, which would draw all rows twice. */
-const STALE_MILLISECONDS = 150
+/** Most answers come without a change of looks, which would draw all rows twice, also on slow computers. */
+const STALE_MILLISECONDS = 500
 
 /** A native table; below 720 px its rows become cards, and its controls stand above them. Rows keep their order: the server sorts. */
 export function DataTable<R>({
