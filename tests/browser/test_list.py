@@ -220,6 +220,32 @@ def test_a_change_shows_in_its_row_and_new_rows_wait(
     dashboard.heading(re.compile("^acme-ran-new"))
 
 
+def test_what_is_copied_uninstalls_those_that_were_selected(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, cluster: Cluster
+) -> None:
+    names = ["acme-ran-one", "acme-ran-two", "acme-ran-xyz"]
+    manifest = xapps.uploaded_manifest(names[0], chart_archive())
+    for name in names:
+        xapps.apply({**manifest, "metadata": {**manifest["metadata"], "name": name}})
+    page, token = dashboard.page, accounts.with_role("edit")
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    dashboard.sign_in(token, f"/xapps?namespace={xapps.namespace}")
+    expect(page.get_by_role("row")).to_have_count(4)
+    page.get_by_role("checkbox", name="Select all rows of this page").press("Space")
+    page.get_by_role("button", name="Uninstall...").click()
+    copy = page.get_by_role("alertdialog", name="Uninstall 3 xApps?").get_by_role("button", name="Copy as")
+    command = copied_command(page, copy, "curl")
+    # Others replace one of them meanwhile: that is not the xApp that was selected.
+    xapps.kubectl("delete", "xapp", names[1])
+    xapps.apply({**manifest, "metadata": {**manifest["metadata"], "name": names[1]}})
+    answers = in_shell(command, cluster, gateway=dashboard.url, token=token)
+    assert answers.count('"phase":"Uninstalling"') == 2
+    assert answers.count('"status":412') == 1
+    for name in (names[0], names[2]):
+        xapps.wait_gone("xapp", name)
+    assert "deletionTimestamp" not in (xapps.get("xapp", names[1]) or {})["metadata"]
+
+
 def test_several_xapps_are_uninstalled_and_external_ones_are_left_out(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, cluster: Cluster
 ) -> None:

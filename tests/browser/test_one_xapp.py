@@ -11,6 +11,8 @@ from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.browser.shell import in_shell
+from tests.localcluster import Cluster
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
 
@@ -126,7 +128,7 @@ def test_an_edit_of_somebody_else_is_not_rolled_back_unseen(
     assert hello.status(NAME)["release"]["revision"] == 3
 
 
-def test_suspending_and_resuming(dashboard: Dashboard, accounts: Accounts, hello: XAppClient) -> None:
+def test_suspending_and_resuming(dashboard: Dashboard, accounts: Accounts, hello: XAppClient, cluster: Cluster) -> None:
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("edit"), path(hello))
     page.get_by_role("button", name="More").click()
@@ -157,6 +159,15 @@ def test_suspending_and_resuming(dashboard: Dashboard, accounts: Accounts, hello
     dialog.get_by_role("button", name=re.compile("Action")).click()
     actions = ["Show the xApp", "Show its health", "Uninstall", "Retry", "Look again", "Run tests", "Suspend", "Resume"]
     expect(page.get_by_role("option")).to_have_text(actions)
+    page.get_by_role("option", name="Retry").click()
+    command = dialog.get_by_role("region", name="the kubectl command").inner_text()
+    in_shell(command, cluster)
+    hello.wait_until(lambda: "retryAt" in hello.status(NAME).get("handled", {}), what="the retry")
+    uid = (hello.get("xapp", NAME) or {})["metadata"]["uid"]
+    with pytest.raises(AssertionError, match="uid"):  # as if the name belonged to another xApp by now
+        in_shell(command.replace(uid, f"x{uid[1:]}"), cluster)
+
+    dialog.get_by_role("button", name=re.compile("Action")).click()
     page.get_by_role("option", name="Uninstall").click()
     expect(dialog.get_by_text(f"kubectl delete xapp {NAME} -n {hello.namespace}")).to_be_visible()
     expect(dialog.get_by_text('-H "Authorization: Bearer $TOKEN"')).to_be_visible()

@@ -153,8 +153,11 @@ def test_settings_of_a_repository_are_changed_here_or_in_a_shell(
     page.get_by_role("button", name="Remove acme...").click()
     dialog = page.get_by_role("alertdialog")
     copy_removal = dialog.get_by_role("button", name="Copy as")
-    assert copied_command(page, copy_removal, "curl").startswith("curl -sS -X DELETE ")
-    in_shell(copied_command(page, copy_removal, "kubectl"), cluster)
+    of_curl, of_kubectl = (copied_command(page, copy_removal, name) for name in ("curl", "kubectl"))
+    assert in_shell(of_curl, cluster, gateway=dashboard.url, token=token) == ""
+    xapps.wait_gone("chartrepository", "acme")
+    xapps.apply(repository_manifest(namespace))
+    in_shell(of_kubectl, cluster)
     xapps.wait_gone("chartrepository", "acme")
 
 

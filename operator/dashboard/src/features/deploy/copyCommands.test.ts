@@ -53,6 +53,12 @@ it('copies an upgrade for kubectl as a patch of what changes', () => {
   expect(command).toBe(
     [
       "kubectl patch xapp acme-ran-hello -n ric --type json --patch-file /dev/stdin <<'EOF'",
+      '- op: test',
+      '  path: /metadata/uid',
+      '  value: 1f-2e',
+      '- op: test',
+      '  path: /metadata/generation',
+      '  value: 3',
       '- op: add',
       '  path: /spec/version',
       '  value: "1.1"',

@@ -68,13 +68,18 @@ export function valuesCurl(edited: Edited): string {
 }
 
 /** kubectl for a change of the values: a JSON merge patch would keep keys that the new values leave out. */
-export function valuesKubectl({ namespace, name }: { namespace: string; name: string }, text: string): Command {
+export function valuesKubectl(edited: Edited, text: string): Command {
   const { values, problems } = parseYaml(text)
   if (problems.length > 0) return CORRECT_YAML
-  return kubectlPatch(
-    { namespace, name },
-    stringifyYaml([{ op: 'add', path: '/spec/values', value: withPlaceholders(values) }]),
-  )
+  return patchOf(edited, [{ op: 'add', path: '/spec/values', value: withPlaceholders(values) }])
+}
+
+/** A JSON patch, which the API server refuses like the gateway a request whose If-Match does not match. */
+function patchOf(edited: Edited, operations: readonly Value[]): string {
+  const { uid, generation } = edited
+  const tests: Value[] = [{ op: 'test', path: '/metadata/uid', value: uid }]
+  if (generation !== null) tests.push({ op: 'test', path: '/metadata/generation', value: generation })
+  return kubectlPatch(edited, stringifyYaml([...tests, ...operations]))
 }
 
 /**
@@ -84,7 +89,7 @@ export function valuesKubectl({ namespace, name }: { namespace: string; name: st
 export function upgradeKubectl(
   { form, fileName, valuesText }: Deployment,
   stored: Readonly<Record<string, unknown>>,
-  target: { namespace: string; name: string },
+  edited: Edited,
 ): Command {
   if (fileName !== null) return NO_FILES
   const { values, problems } = parseYaml(valuesText ?? '')
@@ -96,5 +101,5 @@ export function upgradeKubectl(
   })
   if (valuesText !== null) operations.push({ op: 'add', path: '/spec/values', value: withPlaceholders(values) })
   if (operations.length === 0) return { none: 'You have not changed anything.' }
-  return kubectlPatch(target, stringifyYaml(operations))
+  return patchOf(edited, operations)
 }

@@ -70,10 +70,12 @@ function changes(record: XAppDetails, path: string, now: string): Commands[] {
   const { name, namespace, uid } = record
   const headers = ifMatch({ uid, generation: null })
   const act = (action: string) => curlCommand({ method: 'POST', path: `${path}/actions`, headers, json: { action } })
-  const annotate = (key: string, value: string) =>
-    kubectl(['annotate', 'xapp', name, '-n', namespace, '--overwrite', `xapp-operator.io/${key}=${value}`])
-  const patch = (isSuspended: boolean) =>
-    kubectl(['patch', 'xapp', name, '-n', namespace, '--type', 'merge', '-p', `{"spec":{"suspend":${isSuspended}}}`])
+  // With the uid, the API server refuses a patch of another xApp that has the name by then.
+  const patch = ({ annotations, ...rest }: { annotations?: Record<string, string>; spec?: object }) => {
+    const merge = JSON.stringify({ metadata: { uid, annotations }, ...rest })
+    return kubectl(['patch', 'xapp', name, '-n', namespace, '--type', 'merge', '-p', merge])
+  }
+  const annotate = (key: string, value: string) => patch({ annotations: { [`xapp-operator.io/${key}`]: value } })
   const target = rollbackTarget(record)
   return [
     {
@@ -84,8 +86,8 @@ function changes(record: XAppDetails, path: string, now: string): Commands[] {
     { id: 'retry', label: 'Retry', curl: act('retry'), kubectl: annotate('retry-at', now) },
     { id: 'reconcile', label: 'Look again', curl: act('reconcile'), kubectl: annotate('reconcile-at', now) },
     { id: 'test', label: 'Run tests', curl: act('test'), kubectl: annotate('test-at', now) },
-    { id: 'suspend', label: 'Suspend', curl: act('suspend'), kubectl: patch(true) },
-    { id: 'resume', label: 'Resume', curl: act('resume'), kubectl: patch(false) },
+    { id: 'suspend', label: 'Suspend', curl: act('suspend'), kubectl: patch({ spec: { suspend: true } }) },
+    { id: 'resume', label: 'Resume', curl: act('resume'), kubectl: patch({ spec: { suspend: false } }) },
     ...(target === null
       ? []
       : [
