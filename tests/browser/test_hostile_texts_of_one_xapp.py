@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
 
@@ -11,7 +12,7 @@ from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
 from tests.support.apiserver import ApiServer
 from tests.support.charts import CONFIGMAP_TEMPLATE, chart_archive
-from tests.support.workload import FILES
+from tests.support.workload import FILES, workload_chart
 from tests.support.xapps import XAppClient
 
 NAME: Final = "acme-ran-hostile"
@@ -20,6 +21,21 @@ BIDI: Final = "safe\u202eexe.gpj"
 ANSI: Final = "\u001b[31mred\u001b[0m\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007"
 LONG: Final = "x" * 5000
 HOSTILE: Final = f"{HTML} {BIDI} {LONG}"
+LAST_WORDS: Final = f"{LONG}{LONG}\n{HTML}\n{BIDI}\n{ANSI}\u0007\u009b31m\u2066\npassword=hunter2"
+
+
+FAILED_POD: Final = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {{ .Release.Name }}
+  labels: {xapp-operator.io/test-fail: {{ .Values.fail }}}
+spec:
+  restartPolicy: Never
+  containers:
+    - name: main
+      image: registry.example.com/main:1
+"""
 
 
 def test_hostile_texts_are_text(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, api: ApiServer) -> None:
@@ -82,3 +98,67 @@ def test_hostile_texts_are_text(dashboard: Dashboard, accounts: Accounts, xapps:
     # Nothing but code scrolls sideways.
     page.set_viewport_size({"width": 360, "height": 780})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def wait_for_failure(xapps: XAppClient) -> None:
+    xapps.wait_until(
+        lambda: (xapps.current_condition(NAME, "Ready") or {}).get("reason") == "HealthCheckFailed",
+        what="the end of its timeout",
+        xapp=NAME,
+    )
+
+
+def leave_last_words(xapps: XAppClient, state: str) -> None:
+    """Let the container of the only pod have left a termination message: now (`state`) or before (`lastState`)."""
+    pod = xapps.kubectl("get", "pods", "-o", "jsonpath={.items[0].metadata.name}")
+    path = f"/status/containerStatuses/0/{state}/terminated/message"
+    change = json.dumps([{"op": "add", "path": path, "value": LAST_WORDS}])
+    xapps.kubectl("patch", "pod", pod, "--subresource=status", "--type=json", "-p", change)
+
+
+def test_a_hostile_termination_message_is_text_of_the_container(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    values = {"fail": "CrashLoopBackOff"}
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart(), values=values, timeout="3s"))
+    wait_for_failure(xapps)
+    leave_last_words(xapps, "lastState")
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps/{xapps.namespace}/{NAME}")
+    cause = page.get_by_role("region", name="Why it is not Ready")
+    words = cause.get_by_role("region", name="the last words")
+    expect(words).to_contain_text("password=hunter2")
+    expect(words).to_contain_text("<script>document.title='owned'</script>")
+    expect(words.get_by_title("U+202E")).to_be_visible()
+    expect(words.get_by_title("U+2066")).to_be_visible()
+    expect(words).to_contain_text("red")
+    expect(words).not_to_contain_text("[31m")
+    # The kubelet did not say it, and nothing of it is anywhere else.
+    expect(cause.get_by_text("Kubelet", exact=True)).to_have_count(0)
+    expect(page.get_by_text("hunter2")).to_have_count(1)
+    assert "hunter2" not in str(xapps.get("xapp", NAME))
+    assert page.locator("main img[src], main script, main a[href*='evil']").count() == 0
+    assert "owned" not in page.title()
+    dashboard.check_accessibility()
+    dashboard.screenshots("hostile-last-words")
+    page.set_viewport_size({"width": 360, "height": 780})
+    expect(words).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_last_words_need_the_right_to_read_logs(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+    values = {"fail": "Error"}
+    files = {"templates__deployment": FAILED_POD}
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart(**files), values=values, timeout="3s"))
+    wait_for_failure(xapps)
+    leave_last_words(xapps, "state")
+    page = dashboard.page
+    token = accounts.with_rights(xapps=["get", "list", "watch"])
+    xapps.kubectl("create", "role", "pods", "--verb=get,list", "--resource=pods")
+    xapps.kubectl("create", "rolebinding", "pods", "--role=pods", f"--serviceaccount={xapps.namespace}:jane")
+    dashboard.sign_in(token, f"/xapps/{xapps.namespace}/{NAME}")
+    cause = page.get_by_role("region", name="Why it is not Ready")
+    expect(cause.get_by_text("Last words")).to_be_visible()
+    expect(cause.get_by_text("Not visible.")).to_be_visible()
+    expect(page.get_by_text("hunter2")).to_have_count(0)
+    expect(page.get_by_text("owned")).to_have_count(0)

@@ -18,6 +18,7 @@ UNINFORMATIVE_REASONS: Final = frozenset({"", "Error", "Completed"})
 
 ContainerState: TypeAlias = Literal["waiting", "running", "terminated"]
 
+_RUNTIME_ERRORS: Final = frozenset({"ContainerCannotRun", "StartError"})
 _FINISHED_POD_PHASES: Final = frozenset({"Succeeded", "Failed"})
 _STATUS_UNKNOWN: Final = "ContainerStatusUnknown"
 
@@ -53,6 +54,14 @@ class Container:
         if self.state == "running" or not self.last_termination:
             return None
         return integer(self.last_termination, "exitCode")
+
+    @property
+    def kubelet_message(self) -> str:
+        """Return what the kubelet says about the state; the message of a termination is a text of the application.
+
+        Of one that could not be started, it is an error of the container runtime.
+        """
+        return self.message if self.state != "terminated" or self.reason in _RUNTIME_ERRORS else ""
 
     @property
     def termination_summary(self) -> str:

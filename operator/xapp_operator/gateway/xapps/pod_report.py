@@ -59,7 +59,7 @@ def _container_json(container: Container, crash_log: str) -> Json:
         "state": container.state,
         "reason": CRASH_LOOP if unexplained else container.reason or None,
         "exitCode": container.exit_code,
-        "message": crash_log or shorten_line(container.message, RESOURCE_MESSAGE_MAX) or termination or None,
+        "message": crash_log or shorten_line(container.kubelet_message, RESOURCE_MESSAGE_MAX) or termination or None,
         "restarts": container.restarts,
         "lastState": _termination_json(container.previous_termination),
         "resources": {

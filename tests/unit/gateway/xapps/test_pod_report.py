@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.api.json import Json, JsonObject, items
 from xapp_operator.gateway.xapps.pod_report import pod_json
 
 
@@ -35,6 +35,26 @@ def test_the_owner_of_a_pod_is_the_workload_that_people_know(
     found = pod_json(pod(*owners, labels=labels), {}, deployments={"web"})["owner"]
 
     assert found == (None if shown is None else {"kind": shown[0], "name": shown[1]})
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        ({"terminated": {"exitCode": 1, "reason": "Error", "message": "password=hunter2"}}, None),
+        ({"terminated": {"exitCode": 0, "reason": "Completed", "message": "password=hunter2"}}, None),
+        (
+            {"terminated": {"exitCode": 128, "reason": "StartError", "message": "no such file: /run"}},
+            "no such file: /run",
+        ),
+        ({"waiting": {"reason": "ErrImagePull", "message": "no such image"}}, "no such image"),
+    ],
+)
+def test_without_its_log_a_container_shows_the_words_of_the_kubelet_only(state: JsonObject, shown: str | None) -> None:
+    body = pod(containers=[{"name": "main", "image": "i:1"}])
+    body["status"] = {"phase": "Running", "containerStatuses": [{"name": "main", "state": state}]}
+    (container,) = items(pod_json(body, {}, deployments=()), "containers")
+
+    assert container["message"] == shown
 
 
 def test_a_container_without_a_status_shows_what_the_pod_asks_for() -> None:

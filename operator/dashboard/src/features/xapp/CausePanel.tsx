@@ -12,6 +12,7 @@ import {
   culpritText,
   findCause,
   kubeletMessage,
+  LAST_LINES_SHOWN,
   timesText,
   type Cause,
   type Culprit,
@@ -28,8 +29,6 @@ import { Text } from '~/ui/Text'
 import { Time } from '~/ui/Time'
 
 import styles from './CausePanel.module.css'
-
-const LAST_LINES_SHOWN = 10
 
 /** The same while its details are on their way: what the xApp itself says. */
 export function CauseSkeleton(): ReactElement {
@@ -135,7 +134,7 @@ function LastWords({ culprit }: { culprit: Culprit }): ReactElement {
   const right = see('logs')
   const { pod, container, isPreviousRun: previous, restarts, lastWords } = culprit
   const lines = useLastLines(culprit)
-  const text = plainLines(lastWords ?? lines.data ?? '', LAST_LINES_SHOWN)
+  const text = right.allowed ? plainLines(lastWords ?? lines.data ?? '', LAST_LINES_SHOWN) : ''
   return (
     <Row
       label="Last words"

@@ -128,6 +128,14 @@ describe('the cause', () => {
     expect(causeOf(FAILED, health).culprit).toMatchObject(expected)
   })
 
+  it('tells what a container said that waits after a crash from what the kubelet says', () => {
+    const said = 'panic: \u001b[31mno route\u001b[0m to e2term'
+    const waiting = { ...CRASHING, state: 'waiting', message: said }
+    const cause = causeOf(FAILED, healthOf({ status: 'Degraded', pods: [podOf({ containers: [waiting] })] }))
+    expect(cause.culprit).toMatchObject({ lastWords: said, waitsFor: null, isPreviousRun: true })
+    expect(causeReport(FAILED, cause, new Date(0))).toMatch(/Last words:\npanic: no route to e2term$/)
+  })
+
   it('is known before the health is, and without pods', () => {
     const failed = xappOf({ phase: 'Failed', ready: false, reason: 'ChartPullFailed', message: 'chart not found' })
     expect(findCause(failed, undefined)).toMatchObject({ message: 'chart not found', culprit: null })

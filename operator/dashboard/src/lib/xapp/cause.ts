@@ -1,5 +1,6 @@
 /** Why an xApp is not Ready: the container at fault, and what is known about it. */
 
+import { plainLines } from '~/lib/xapp/logLines'
 import type { Container, HealthReport, Pod, XApp, XAppEvent } from '~/lib/xapp/types'
 
 /** The container at fault. */
@@ -25,6 +26,9 @@ export interface Cause {
   culprit: Culprit | null
   lastEvent: XAppEvent | null
 }
+
+/** Of the last words of a container. */
+export const LAST_LINES_SHOWN = 10
 
 const CREATING_REASONS = new Set(['', 'ContainerCreating', 'PodInitializing'])
 
@@ -59,11 +63,18 @@ function culpritOf(pod: Pod, container: Container): Culprit {
     reason: reasonOf(container),
     exitCode: container.exitCode ?? container.lastState?.exitCode ?? null,
     restarts: container.restarts,
-    lastWords: container.state === 'terminated' ? container.message : null,
-    waitsFor: container.state === 'waiting' ? container.message : null,
+    ...wordsAbout(container),
     hasRun: container.state !== 'waiting' || container.restarts > 0 || container.lastState !== null,
     isPreviousRun: container.restarts > 0,
   }
+}
+
+const BACK_OFF = /^back-off \S+ restarting failed container/i
+
+/** Tells words of the container, which may be anything, from those of the kubelet. A crash loop can have either. */
+function wordsAbout({ state, reason, message }: Container): Pick<Culprit, 'lastWords' | 'waitsFor'> {
+  const hasCrashed = state === 'terminated' || (reason === 'CrashLoopBackOff' && !BACK_OFF.test(message ?? ''))
+  return { lastWords: hasCrashed ? message : null, waitsFor: state === 'waiting' && !hasCrashed ? message : null }
 }
 
 /** Returns why an xApp is not Ready, or null if it is. `health` is undefined until it is known. */
@@ -135,7 +146,7 @@ export function causeReport(xapp: XApp, cause: Cause, at: Date): string {
       ? []
       : [`Last event: ${lastEvent.reason ?? ''}: ${lastEvent.message ?? ''}, ${timesText(lastEvent.count)}`]),
     ...(said === null ? [] : [`Kubelet: ${said}`]),
-    ...(culprit?.lastWords ? ['Last words:', culprit.lastWords] : []),
+    ...(culprit?.lastWords ? ['Last words:', plainLines(culprit.lastWords, LAST_LINES_SHOWN)] : []),
   ].join('\n')
 }
 
