@@ -104,7 +104,7 @@ def error_from_status(code: int, status: JsonObject) -> KubeError:
 
 def _forbidden_error(message: str, causes: list[JsonObject]) -> KubeError:
     if any(text(cause, "reason") == "NamespaceTerminating" for cause in causes):
-        return NamespaceTerminating(message)
+        return NamespaceTerminating(f"{message}. Use another namespace, or try again when this one is gone.")
     if "exceeded quota" in message:
         return QuotaExceeded(message)
     missing = _missing_rights(message)

@@ -235,10 +235,22 @@ def test_an_existing_xapp_is_not_deployed_again(client: GatewayClient) -> None:
     client.deploy(ARCHIVE)
     answer = client.post_deployment(client.deployment_form(), file=chart_archive(version="0.2.0"))
     assert answer.status_code == 409
-    assert "PUT" in answer.json()["detail"]
+    assert "upgrade it" in answer.json()["detail"]
     upgrade = f"/api/deployment/xapp/{client.namespace}/{XAPP_NAME}"
     assert answer.json()["next"] == [{"method": "PUT", "path": upgrade}]
     assert client.existing_objects()["charts"] == [STORED]
+
+
+def test_an_xapp_that_is_being_uninstalled_is_deployed_again_when_it_is_gone(client: GatewayClient) -> None:
+    client.deploy(ARCHIVE)
+    client.add_finalizer()
+    assert client.delete_deployment({"name": XAPP_NAME, "namespace": client.namespace}).status_code == 202
+    refused = client.post_deployment(client.deployment_form(), file=ARCHIVE)
+    assert refused.status_code == 409
+    assert "deploy it again when it is gone" in refused.json()["detail"]
+    assert "next" not in refused.json()
+    client.remove_finalizer()
+    assert client.post_deployment(client.deployment_form(), file=ARCHIVE).status_code == 202
 
 
 def test_another_identity_with_the_same_name_is_a_conflict_that_names_it(client: GatewayClient) -> None:

@@ -36,14 +36,6 @@ def answer(code: int, message: str, *, reason: str = "", details: dict[str, obje
     [
         (403, 'User "x" cannot list resource "xapps"', "Forbidden", {"name": "x"}, AccessDenied, True),
         (403, "exceeded quota: q, requested: pods=1", "Forbidden", {"name": "x"}, QuotaExceeded, False),
-        (
-            403,
-            "unable to create new content in namespace a because it is being terminated",
-            "Forbidden",
-            {"causes": [{"reason": "NamespaceTerminating"}]},
-            NamespaceTerminating,
-            False,
-        ),
         (404, 'pods "x" not found', "NotFound", {"name": "x", "kind": "pods"}, NotFound, False),
         (409, 'pods "x" already exists', "AlreadyExists", {"name": "x"}, AlreadyExists, False),
         (409, "the object has been modified", "Conflict", {"name": "x"}, Conflict, False),
@@ -63,6 +55,13 @@ def test_each_status_has_its_error_and_keeps_the_message(
     error = answer(code, message, reason=reason, details=details)
     assert type(error) is kind
     assert (error.message, error.permanent) == (message, permanent)
+
+
+def test_the_error_of_a_namespace_that_is_being_deleted_says_what_to_do() -> None:
+    details: dict[str, object] = {"causes": [{"reason": "NamespaceTerminating"}]}
+    error = answer(403, "because it is being terminated", reason="Forbidden", details=details)
+    assert (type(error), error.permanent) == (NamespaceTerminating, False)
+    assert error.message == "because it is being terminated. Use another namespace, or try again when this one is gone."
 
 
 def test_a_token_that_the_cluster_rejects_must_be_renewed() -> None:

@@ -244,6 +244,7 @@ class Deployer:
             with contextlib.suppress(AccessDenied, NotFound):
                 current = await caller.client.get(XAPPS, desired.name, namespace=desired.namespace)
                 require_name_free(obj(current, "spec"), desired)
+                _require_not_deleting(current, desired)
             raise
 
     async def _render(
@@ -308,14 +309,23 @@ def _as_deleting(xapp: JsonObject) -> JsonObject:
     return {**xapp, "metadata": {**metadata, "deletionTimestamp": metadata.get("creationTimestamp")}}
 
 
+def _require_not_deleting(current: JsonObject, desired: DesiredXApp) -> None:
+    if "deletionTimestamp" in obj(current, "metadata"):
+        message = (
+            f"the xApp {desired.name} in the namespace {desired.namespace} is being uninstalled: deploy it again when "
+            "it is gone, or choose another xAppName"
+        )
+        raise AlreadyExists(message, errors=(FieldError(f"{FORM_PART}.xAppName", message),))
+
+
 async def _explain_refusal(write: Awaitable[JsonObject], desired: DesiredXApp) -> JsonObject:
     """Return the result of a write of the XApp; errors name fields of the form."""
     try:
         return await write
     except AlreadyExists:
         message = (
-            f"the xApp {desired.name} already exists in the namespace {desired.namespace}: upgrade it with PUT, delete "
-            "it, or choose another name"
+            f"the xApp {desired.name} already exists in the namespace {desired.namespace}: upgrade it, uninstall it "
+            "first, or choose another xAppName"
         )
         raise AlreadyExists(message, errors=(FieldError(f"{FORM_PART}.xAppName", message),)).with_next(
             _upgrade_request(desired)
