@@ -9,11 +9,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from tests.support.eventually import eventually
 from xapp_operator.common.bounded_process import Command, ProcessLimits
 from xapp_operator.errors import HelmError
 from xapp_operator.helm.processes import watchdog_process
@@ -38,16 +39,15 @@ async def ends_by(process: subprocess.Popen[bytes]) -> int:
     return await asyncio.to_thread(process.wait, SECONDS)
 
 
-def watchdog_of(folder: Path) -> int:
-    """Return the watchdog process of `folder`."""
+def watchdogs_of(folder: Path) -> list[int]:
+    """Return the watchdog processes of `folder`. One that has just been started has no command line yet."""
+    found = []
     for entry in Path("/proc").iterdir():
-        try:
+        with suppress(OSError):
             arguments = (entry / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if watchdog_process.__file__.encode() in arguments and str(folder).encode() in arguments:
-            return int(entry.name)
-    raise AssertionError(f"no watchdog of {folder}")
+            if watchdog_process.__file__.encode() in arguments and str(folder).encode() in arguments:
+                found.append(int(entry.name))
+    return found
 
 
 async def test_processes_end_when_the_deadline_has_passed_and_others_stay(tmp_path: Path) -> None:
@@ -78,7 +78,8 @@ async def test_a_watchdog_that_was_killed_is_started_again(tmp_path: Path) -> No
     folder = tmp_path / "helm"
     watchdog = HelmWatchdog(grace_seconds=SECONDS)
     async with watchdog.watching(folder):
-        os.kill(watchdog_of(folder), signal.SIGKILL)
+        (first,) = await eventually(lambda: watchdogs_of(folder), what="the watchdog")
+        os.kill(first, signal.SIGKILL)
         with working_in(folder) as process:
             async with asyncio.timeout(SECONDS):
                 while process.poll() is None:
