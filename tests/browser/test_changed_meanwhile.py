@@ -310,7 +310,7 @@ def test_the_list_confirms_nothing_once_the_selected_xapps_are_gone(
     dashboard.check_accessibility()
     dialog.get_by_role("button", name="Keep").click()
 
-    xapps.apply({**manifest, "metadata": {**manifest["metadata"], "name": names[0]}})
+    xapps.apply(xapps.uploaded_manifest(names[0], chart()))  # the chart went with the last xApp that used it
     page.get_by_role("checkbox", name=f"Select {names[0]}").press("Space")
     page.get_by_role("button", name="Uninstall...").click()
     dialog = page.get_by_role("alertdialog", name=f"Uninstall {names[0]}?")
