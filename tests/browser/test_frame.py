@@ -151,6 +151,29 @@ def test_a_long_name_of_a_user_leaves_room_for_the_others(dashboard: Dashboard, 
     dashboard.screenshots("account-menu")
 
 
+COLOURS_OF_TEXT = """button => {
+  const { color, backgroundColor, forcedColorAdjust } = getComputedStyle(button)
+  return { isTold: color !== backgroundColor, hasPlate: forcedColorAdjust !== 'none' }
+}"""
+"""Whether text and ground differ, and whether the browser draws a plate of its own behind the text."""
+PLACEHOLDER_IS_DIMMED = "field => getComputedStyle(field, '::placeholder').color !== getComputedStyle(field).color"
+
+
+def test_main_buttons_and_placeholders_can_be_told_in_forced_colours(signed_in: Dashboard) -> None:
+    page = signed_in.page
+    page.emulate_media(forced_colors="active")
+    signed_in.open("/deploy")
+    submit = page.get_by_role("button", name="Submit")
+    expect(submit).to_be_visible()
+    for _ in ("as it is", "under the pointer"):
+        assert submit.evaluate(COLOURS_OF_TEXT) == {"isTold": True, "hasPlate": False}
+        submit.hover()
+    assert page.get_by_role("textbox", name="Version").evaluate(PLACEHOLDER_IS_DIMMED)
+    signed_in.open("/xapps")
+    assert page.get_by_role("searchbox").first.evaluate(PLACEHOLDER_IS_DIMMED)
+    signed_in.screenshots("forced-colours-main-button")
+
+
 def test_pages_keep_their_meaning_in_forced_colours_and_at_200_percent(signed_in: Dashboard) -> None:
     page = signed_in.page
     page.emulate_media(forced_colors="active")
