@@ -8,8 +8,14 @@ import { useKeyBindings } from '~/ui/useKeyBindings'
 export function useListKeys(rows: readonly XApp[], onSelect: (uid: string) => void): string | null {
   const navigate = useNavigate()
   const [current, setCurrent] = useState<string | null>(null)
-  const index = rows.findIndex(({ uid }) => uid === current)
+  const indexOf = (wanted: string | null): number => rows.findIndex(({ uid }) => uid === wanted)
+  // Tab and the pointer move the focus too.
+  const latestIndex = (): number => {
+    const focused = indexOf(focusedRow())
+    return focused < 0 ? indexOf(current) : focused
+  }
   const move = (step: 1 | -1): void => {
+    const index = latestIndex()
     const row = rows[index < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, index + step))]
     if (row === undefined) return
     setCurrent(row.uid)
@@ -24,7 +30,10 @@ export function useListKeys(rows: readonly XApp[], onSelect: (uid: string) => vo
       label: 'Select the row',
       group: 'List',
       run: () => {
-        if (index >= 0 && current !== null) onSelect(current)
+        const row = rows[latestIndex()]
+        if (row === undefined) return
+        setCurrent(row.uid)
+        onSelect(row.uid)
       },
     },
     {
@@ -32,7 +41,7 @@ export function useListKeys(rows: readonly XApp[], onSelect: (uid: string) => vo
       label: 'Open the row',
       group: 'List',
       run: () => {
-        const row = rows[index]
+        const row = rows[latestIndex()]
         if (row !== undefined)
           void navigate({
             to: '/xapps/$namespace/$name',
@@ -41,5 +50,10 @@ export function useListKeys(rows: readonly XApp[], onSelect: (uid: string) => vo
       },
     },
   ])
-  return index < 0 ? null : current
+  return indexOf(current) < 0 ? null : current
+}
+
+/** The uid of the row that has the focus. */
+function focusedRow(): string | null {
+  return document.activeElement?.closest<HTMLElement>('[data-row]')?.dataset.row ?? null
 }
