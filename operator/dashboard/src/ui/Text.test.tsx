@@ -21,3 +21,15 @@ it('cuts a long name in its middle, and keeps the whole in its text and tooltip'
   expect(head?.textContent).toBe(name)
   expect(tail?.getAttribute('data-text')).toBe('-the-cells')
 })
+
+it('keeps the end of short names that differ there only, and shortest ones whole', () => {
+  const tailOf = (name: string) => {
+    const { container } = render(<MiddleText>{name}</MiddleText>)
+    return container.querySelector('[data-text]')?.getAttribute('data-text')
+  }
+  expect(tailOf('acme-ran-orphan')).toBe('rphan')
+  expect(tailOf('acme-ran-orphan2')).toBe('rphan2')
+  expect(tailOf('xapps-12')).toBeUndefined()
+  // A flag is four units and one character: it stays whole.
+  expect(tailOf('xapp-bern-\u{1f1e8}\u{1f1ed}')).toBe('rn-\u{1f1e8}\u{1f1ed}')
+})

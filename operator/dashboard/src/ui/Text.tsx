@@ -37,7 +37,8 @@ export const Text = memo(function Text({ children, lines, multiline = false, cla
   )
 })
 
-const TAIL = 10
+/** How much of a name stays at its end: of a long one, and of a short one at least. */
+const [TAIL, TAIL_MIN] = [10, 4]
 /** Splits into what a reader calls characters, so that none is cut into halves. */
 const SEGMENTER = new Intl.Segmenter('en', { granularity: 'grapheme' })
 
@@ -67,11 +68,16 @@ export function MiddleText({ children, className }: { children: string; classNam
 
 /** Returns what may be cut and what stays; the first is empty for a short text. */
 function splitTail(text: string): [string, string] {
-  if (text.length <= 2 * TAIL) return ['', text]
-  if (isAscii(text)) return [text.slice(0, -TAIL), text.slice(-TAIL)]
-  const characters = Array.from(SEGMENTER.segment(text), (part) => part.segment)
-  if (characters.length <= 2 * TAIL) return ['', text]
-  return [characters.slice(0, -TAIL).join(''), characters.slice(-TAIL).join('')]
+  if (text.length <= 2 * TAIL_MIN) return ['', text]
+  const characters = isAscii(text) ? text : Array.from(SEGMENTER.segment(text), (part) => part.segment)
+  const { length } = characters
+  if (length <= 2 * TAIL_MIN) return ['', text]
+  const tail = length > 2 * TAIL ? TAIL : Math.max(TAIL_MIN, Math.ceil(length / 3))
+  return [joined(characters.slice(0, -tail)), joined(characters.slice(-tail))]
+}
+
+function joined(characters: string | string[]): string {
+  return typeof characters === 'string' ? characters : characters.join('')
 }
 
 function Parts({ text }: { text: string }): ReactElement {

@@ -48,7 +48,7 @@ export const COLUMNS: readonly Column<XApp>[] = [
     width: ['10.5%', '13.5%'],
     header: 'Namespace',
     sort: 'namespace',
-    cell: ({ namespace }) => plain(namespace),
+    cell: ({ namespace }) => <MiddleText>{namespace}</MiddleText>,
   },
   {
     id: 'phase',
