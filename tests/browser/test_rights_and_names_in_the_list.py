@@ -56,6 +56,26 @@ def test_who_may_list_no_xapps_is_told_which_right_is_missing(
     expect(page.get_by_text("No xApp found")).to_have_count(0)
 
 
+def test_who_may_deploy_nowhere_is_told_which_right_is_missing(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-seen", chart_archive()))
+    dashboard.sign_in(accounts.with_role("view"))
+    button = dashboard.page.get_by_role("button", name="Deploy xApp")
+    expect(button).to_have_attribute("aria-disabled", "true")
+    expect(button).to_have_accessible_description(re.compile("^Needs: .*create.* xapps"))
+
+
+def test_who_may_deploy_in_one_namespace_is_led_to_the_form(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    with page.expect_response(lambda response: "/api/namespaces?" in response.url):
+        dashboard.sign_in(accounts.with_role("edit"))
+    page.get_by_role("link", name="Deploy xApp").click()
+    dashboard.heading("Deploy an xApp")
+
+
 def test_a_long_owner_is_whole_for_mouse_and_keyboard_and_among_the_facts(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
 ) -> None:

@@ -2,11 +2,12 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, type ReactElement } from 'react'
 
-import { namespacesQuery, type NamespaceChoice } from '~/api/queries/namespaces'
+import { namespacesQuery } from '~/api/queries/namespaces'
 import { repositoriesQuery, type Repository } from '~/api/queries/repositories'
 import { usePermissions } from '~/api/usePermissions'
+import { useRightSomewhere } from '~/api/useRightSomewhere'
 import { curlCommand, kubectl } from '~/lib/commands'
-import { ALLOWED, type Right } from '~/lib/rights'
+import type { Right } from '~/lib/rights'
 import type { RepositoriesSearch } from '~/lib/routeSearch'
 import { joinNames, splitNames } from '~/lib/searchParams'
 import { Button } from '~/ui/Button'
@@ -108,7 +109,8 @@ export function RepositoriesPage(): ReactElement {
     void navigate({ search: (old) => ({ ...old, page: 1, ...part }), replace: true })
   const { query, note } = useLeftPage(answer, page, (wanted) => change({ page: wanted }))
   const clear = (): void => change({ search: '', namespace: [] })
-  const addRight = useAddRight(search.namespace)
+  const [namespace, ...otherNamespaces] = search.namespace
+  const addRight = useRightSomewhere('addRepository', otherNamespaces.length > 0 ? undefined : namespace)
   return (
     <Page
       title="Repositories"
@@ -155,21 +157,6 @@ export function RepositoriesPage(): ReactElement {
       </QueryContent>
     </Page>
   )
-}
-
-/** The right to add one to the chosen namespace, or to any that the caller knows: the form asks for the namespace. */
-function useAddRight(namespaces: readonly string[]): Right {
-  const [only, ...others] = namespaces
-  const isChosen = only !== undefined && others.length === 0
-  const { right } = usePermissions(isChosen ? only : undefined)
-  const { data } = useQuery({ ...namespacesQuery('', 'addRepository'), enabled: !isChosen })
-  // Who may not list namespaces gets those with xApps only. Without any, the form tells.
-  const isPossible = !isChosen && data !== undefined && (data.total_count === 0 || data.content.some(isAllowed))
-  return isPossible ? ALLOWED : right('addRepository')
-}
-
-function isAllowed({ allowed }: NamespaceChoice): boolean {
-  return allowed
 }
 
 function namespaceFlags(namespaces: readonly string[]): readonly string[] {

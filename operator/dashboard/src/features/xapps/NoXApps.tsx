@@ -3,8 +3,9 @@ import type { ReactElement } from 'react'
 import { usePermissions } from '~/api/usePermissions'
 import { Button } from '~/ui/Button'
 import { EmptyState } from '~/ui/EmptyState'
-import { ButtonLink } from '~/ui/Link'
 import { NoneVisible } from '~/ui/NoneVisible'
+
+import { DeployLink } from './DeployLink'
 
 /** What stands in place of an empty list. */
 export function NoXApps({ isFiltered: isFound, onClear }: { isFiltered: boolean; onClear: () => void }): ReactElement {
@@ -25,14 +26,8 @@ function NoneYet(): ReactElement | null {
     <NoneVisible
       title="No xApps that you may see"
       right={right('list')}
-      noneYet={
-        <EmptyState title="No xApps yet" actions={<ButtonLink to="/deploy">Deploy the first xApp</ButtonLink>} />
-      }
-      actions={
-        <ButtonLink to="/deploy" size="small">
-          Deploy the first xApp
-        </ButtonLink>
-      }
+      noneYet={<EmptyState title="No xApps yet" actions={<DeployLink>Deploy the first xApp</DeployLink>} />}
+      actions={<DeployLink size="small">Deploy the first xApp</DeployLink>}
     >
       You see xApps of namespaces in which you may list them.
     </NoneVisible>

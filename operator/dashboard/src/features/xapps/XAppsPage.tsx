@@ -12,13 +12,13 @@ import { classes } from '~/ui/classes'
 import { CopyAs } from '~/ui/CopyAs'
 import { DataTable, toggled } from '~/ui/DataTable'
 import { lazyDialog, lazyPart } from '~/ui/lazyPart'
-import { ButtonLink } from '~/ui/Link'
 import { Bar } from '~/ui/Notice'
 import { Page } from '~/ui/Page'
 import { Pagination, useLeftPage } from '~/ui/Pagination'
 import { QueryContent } from '~/ui/Panel'
 
 import { COLUMNS } from './columns'
+import { DeployLink } from './DeployLink'
 import { HealthChips } from './HealthChips'
 import { useListKeys } from './useListKeys'
 import { useLiveList } from './useLiveList'
@@ -206,9 +206,9 @@ const PageActions = memo(function PageActions({ search, sort, order }: PageActio
             : 'kubectl get xapps --all-namespaces'
         }
       />
-      <ButtonLink to="/deploy" variant="primary" icon={<Plus size={16} aria-hidden />}>
+      <DeployLink variant="primary" icon={<Plus size={16} aria-hidden />}>
         Deploy xApp
-      </ButtonLink>
+      </DeployLink>
     </>
   )
 })
