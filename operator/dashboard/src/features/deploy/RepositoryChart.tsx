@@ -2,13 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useDeferredValue } from 'react'
 
 import { chartVersionQuery } from '~/api/queries/charts'
-import {
-  chartsQuery,
-  repositoriesQuery,
-  saveRepository,
-  versionsQuery,
-  type Repository,
-} from '~/api/queries/repositories'
+import { chartsQuery, saveRepository, versionsQuery, type Repository } from '~/api/queries/repositories'
 import { useFetchLimit } from '~/api/useFetchLimit'
 import { apiField, LABELS } from '~/lib/deploy/form'
 import { describeError, fieldErrors, Problem } from '~/lib/problem'
@@ -18,7 +12,6 @@ import { Button } from '~/ui/Button'
 import { Checkbox, RadioGroup } from '~/ui/Choices'
 import { ComboBox } from '~/ui/ComboBox'
 import { Notice } from '~/ui/Notice'
-import { Select } from '~/ui/Select'
 import { Text } from '~/ui/Text'
 import { TextField } from '~/ui/TextField'
 import { Waiting } from '~/ui/Waiting'
@@ -27,7 +20,16 @@ import { ChartSummary } from './ChartSummary'
 import { NO_CREDENTIALS, type Credentials } from './deployDraft'
 import styles from './deploy.module.css'
 import { FormField, type FieldsProps } from './IdentityFields'
-import { credentialField, inDeployForm, NEW_REPOSITORY, newRepository, newRepositoryProblem } from './newRepository'
+import { RepositoryField } from './RepositoryField'
+import { idOf, useSavedRepository } from './useSavedRepository'
+import { offeredVersions } from './offeredVersions'
+import {
+  credentialField,
+  inDeployForm,
+  NEW_REPOSITORY,
+  newRepository,
+  newRepositoryProblem,
+} from './newRepository'
 
 interface ChosenProps extends FieldsProps {
   chosen: Repository | null
@@ -46,28 +48,10 @@ interface RepositoryChartProps extends FieldsProps {
 /** A chart of a repository: a saved one, or the address of a new one. */
 export function RepositoryChart(props: RepositoryChartProps) {
   const { repository, onRepository } = props
-  const saved = useQuery(repositoriesQuery({ per_page: 100, sort: 'name' }))
-  const repositories = saved.data?.content ?? []
-  const chosen = repositories.find((each) => idOf(each) === repository) ?? null
-  const items = [
-    ...repositories.map((each) => ({
-      id: idOf(each),
-      label: `${each.name} (${each.namespace})`,
-      description: each.url,
-    })),
-    { id: NEW_REPOSITORY, label: 'A new repository', description: 'Give its name and URL' },
-  ]
+  const chosen = useSavedRepository(repository, true)
   return (
     <div className={styles.stack}>
-      <Select
-        label="Repository"
-        name="repository"
-        items={items}
-        value={repository === '' ? null : repository}
-        onChange={(id) => onRepository(id, repositories.find((each) => idOf(each) === id) ?? null)}
-        isRequired
-        error={saved.error === null ? null : describeError(saved.error).detail}
-      />
+      <RepositoryField repository={repository} chosen={chosen} onRepository={onRepository} />
       {chosen !== null && !chosen.ready && (
         <Notice tone="warn" title="This repository is not ready">
           <Text>{chosen.message ?? ''}</Text>
@@ -86,10 +70,6 @@ export function RepositoryChart(props: RepositoryChartProps) {
       )}
     </div>
   )
-}
-
-export function idOf({ namespace, name }: Pick<Repository, 'namespace' | 'name'>): string {
-  return `${namespace}/${name}`
 }
 
 /** The version of the chart that is asked for: that of the xApp, unless another one is given. */
@@ -219,6 +199,7 @@ function NewRepositoryFields(props: RepositoryChartProps) {
 }
 
 const READING_INDEX = { waitsFor: 'The gateway reads the index of the repository' }
+const EXACT_OR_RANGE = 'An exact version, or a range such as >=0.2 <1'
 const NOT_FOUND = 404
 
 export function ChartField({ fields, problems, onChange, onBlur, chosen }: ChosenProps) {
@@ -275,7 +256,9 @@ export function VersionField({
   // The name of the chart may be half typed.
   const error = versions.error instanceof Problem && versions.error.status === NOT_FOUND ? null : versions.error
   const value = chosenVersion(fields)
-  const items = (canList ? (versions.data?.content ?? []) : []).map(({ version, appVersion }) => ({
+  const known = canList ? (versions.data?.content ?? []) : []
+  const total = canList ? (versions.data?.total_count ?? 0) : 0
+  const items = offeredVersions(known, value).map(({ version, appVersion }) => ({
     id: version,
     label: version,
     description: appVersion === null ? '' : `app ${appVersion}`,
@@ -291,7 +274,11 @@ export function VersionField({
       isFiltered
       read={canList ? { what: 'versions', query: { ...versions, error }, ...READING_INDEX } : undefined}
       isRequired
-      description="An exact version, or a range such as >=0.2 <1"
+      description={
+        known.length < total
+          ? `${EXACT_OR_RANGE}. The newest ${known.length} of ${total} can be chosen: type an older one`
+          : EXACT_OR_RANGE
+      }
       error={problems.get(apiField('chartVersion')) ?? null}
     />
   )

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { useDeferredValue } from 'react'
 
 import { repositoriesQuery } from '~/api/queries/repositories'
 
@@ -18,8 +19,10 @@ interface UpgradeChartProps extends FieldsProps {
 /** The chart that an upgrade brings: another file, or another version of the repository. */
 export function UpgradeChart({ form, namespace, bytesMax, ...props }: UpgradeChartProps) {
   const { draft, method } = form
+  const name = useDeferredValue(props.fields.repoName.trim())
   const saved = useQuery({
-    ...repositoriesQuery({ namespace, per_page: 100, sort: 'name' }),
+    // A namespace may have more repositories than one page.
+    ...repositoriesQuery({ namespace, search: name, per_page: 100, sort: 'name' }),
     enabled: method === 'repository',
     retry: false,
   })
@@ -41,7 +44,7 @@ export function UpgradeChart({ form, namespace, bytesMax, ...props }: UpgradeCha
       </div>
     )
   }
-  const chosen = saved.data?.content.find(({ name }) => name === props.fields.repoName.trim()) ?? null
+  const chosen = saved.data?.content.find((each) => each.name === name) ?? null
   return (
     <div className={styles.stack}>
       <div className={styles.fields}>

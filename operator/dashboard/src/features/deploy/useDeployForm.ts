@@ -3,7 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useEffectEvent, useMemo, useState } from 'react'
 
 import { ARCHIVES, type ChartDescription } from '~/api/queries/charts'
-import { repositoriesQuery, type Repository } from '~/api/queries/repositories'
+import type { Repository } from '~/api/queries/repositories'
 import { sessionQuery } from '~/api/queries/session'
 import {
   apiField,
@@ -27,7 +27,8 @@ import { useDraft, type Draft } from '~/ui/useDraft'
 
 import { draftOfDeleted, isFilledIn, NO_DRAFT, type DeployDraft } from './deployDraft'
 import { NEW_REPOSITORY } from './newRepository'
-import { chosenVersion, idOf, useChosenChart } from './RepositoryChart'
+import { chosenVersion, useChosenChart } from './RepositoryChart'
+import { useSavedRepository } from './useSavedRepository'
 
 const route = getRouteApi('/deploy')
 
@@ -80,7 +81,7 @@ export function useDeployForm(): DeployForm {
   const [checked, setChecked] = useState<ReadonlySet<FieldName>>(new Set())
   useAddressFirst(search, draft)
 
-  const repository = useRepository(draft.value.repository, method)
+  const repository = useSavedRepository(draft.value.repository, method === 'repository')
   const prefilled = usePrefilled(search)
   const beforeChart = { ...NO_FIELDS, ...prefilled, ...draft.value.typed }
   const remote = useChosenChart(repository, beforeChart.chartName, chosenVersion(beforeChart))
@@ -167,11 +168,6 @@ function useAddressFirst(search: DeploySearch, draft: Draft<DeployDraft>): void 
 function withoutAddress(typed: Partial<DeployFields>, id: string): Partial<DeployFields> {
   if (id === NEW_REPOSITORY) return typed
   return Object.fromEntries(Object.entries(typed).filter(([name]) => name !== 'repoName' && name !== 'url'))
-}
-
-function useRepository(id: string, method: Method): Repository | null {
-  const { data } = useQuery({ ...repositoriesQuery({ per_page: 100, sort: 'name' }), enabled: method === 'repository' })
-  return data?.content.find((each) => idOf(each) === id) ?? null
 }
 
 function usePrefilled(search: DeploySearch): Partial<DeployFields> {
