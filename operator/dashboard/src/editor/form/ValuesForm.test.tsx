@@ -46,6 +46,21 @@ describe('the form', () => {
     expect(replicas.getAttribute('placeholder')).toBe('1 (default)')
   })
 
+  it('shows what is merged over the defaults, and where that is from', () => {
+    const layersBelow = [
+      { from: 'chart', text: CHART.defaultsText },
+      { from: 'Secret/site', text: 'replicas: 3\nlevel: debug\n' },
+      { from: 'ConfigMap/hidden', text: null },
+      { from: 'address', text: 'replicas: 5\nimage:\n  tag: "2"\n' },
+    ]
+    render(<ValuesForm text="" onChange={vi.fn()} chart={CHART} layersBelow={layersBelow} problems={[]} />)
+    const placeholder = (name: RegExp) => screen.getByRole('textbox', { name }).getAttribute('placeholder')
+    expect(placeholder(/^Replicas/)).toBe('5 (address)')
+    expect(placeholder(/^tag/)).toBe('2 (address)')
+    expect(placeholder(/^repository/)).toBe('registry/app (default)')
+    expect(screen.getByRole('button', { name: /level/ }).textContent).toContain('debug (Secret/site)')
+  })
+
   it('edits one value of the text, and removes it when the field is emptied', async () => {
     const user = userEvent.setup()
     render(<Page start={'# mine\nimage:\n  tag: "2" # why\n'} />)

@@ -8,6 +8,9 @@ import { formData as asFormData, valuesFromForm } from '~/lib/schema/formData'
 import { editsBetween } from '~/lib/values/changes'
 import type { ChartFacts, MarkedProblem } from '~/lib/values/checkValues'
 import { schemaOf } from '~/lib/values/checkValues'
+import { mergeValues } from '~/lib/values/mergeValues'
+import { layersFromTexts, originOf } from '~/lib/values/origins'
+import { isObject, type Path } from '~/lib/values/value'
 import { parseYaml } from '~/lib/values/yamlDocument'
 import { applyEdits } from '~/lib/values/yamlEdit'
 
@@ -30,6 +33,8 @@ export interface ValuesFormProps {
   text: string
   onChange: (text: string) => void
   chart: ChartFacts
+  /** What helm merges below the text, low to high, if that is more than the defaults of the chart. */
+  layersBelow?: readonly { from: string; text: string | null }[]
   /** What is wrong with the values; shown at the fields that it is about. */
   problems: readonly MarkedProblem[]
   isReadOnly?: boolean
@@ -45,6 +50,7 @@ const TEMPLATES = {
   CyclicSchemaExpandTemplate,
   UnsupportedFieldTemplate,
 }
+const NO_LAYERS: NonNullable<ValuesFormProps['layersBelow']> = []
 const WIDGETS = { SelectWidget: BranchWidget }
 /** Nothing is written that nobody wrote. */
 const NO_DEFAULTS = {
@@ -54,19 +60,33 @@ const NO_DEFAULTS = {
   constAsDefaults: 'never',
 } as const
 
-export function ValuesForm({ text, onChange, chart, problems, isReadOnly = false }: ValuesFormProps) {
+export function ValuesForm({
+  text,
+  onChange,
+  chart,
+  layersBelow = NO_LAYERS,
+  problems,
+  isReadOnly = false,
+}: ValuesFormProps) {
   const parsed = useMemo(() => parseYaml(text), [text])
   const data = useMemo(() => asFormData(parsed.values), [parsed])
   const defaults = useMemo(() => parseYaml(chart.defaultsText).values, [chart.defaultsText])
   const made = useMemo(() => formSchema(schemaOf(chart), defaults), [chart, defaults])
+  const below = useMemo(() => {
+    const layers = layersFromTexts(layersBelow.filter(({ from }) => from !== 'chart'))
+    return {
+      below: layers.reduce((lower, { values }) => mergeValues(lower, isObject(values) ? values : {}), defaults),
+      originOf: (path: Path) => originOf(layers, path),
+    }
+  }, [layersBelow, defaults])
   const tooLarge = useMemo(() => 'schema' in made && isTooLarge(made.schema, parsed.values), [made, parsed])
   const context = useMemo(
     (): ValuesFormContext => ({
-      defaults,
+      ...below,
       isReadOnly,
       problems: new Map(problems.flatMap(({ path, message }) => (path === null ? [] : [[path, message]]))),
     }),
-    [defaults, isReadOnly, problems],
+    [below, isReadOnly, problems],
   )
   const [syntax] = parsed.problems
   if ('refused' in made) return <p className={styles.description}>{made.refused}</p>

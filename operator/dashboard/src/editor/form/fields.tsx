@@ -8,7 +8,10 @@ import { Select } from '~/ui/Select'
 import { TextField } from '~/ui/TextField'
 
 export interface ValuesFormContext {
-  defaults: ValueObject
+  /** What helm gets below the values of the user: of the chart, and of what is merged over it. */
+  below: ValueObject
+  /** Returns the layer that a value below is from; null: none that is visible. */
+  originOf: (path: Path) => string | null
   /** Messages by the path of a value. */
   problems: ReadonlyMap<string, string>
   isReadOnly: boolean
@@ -19,7 +22,7 @@ const DEFAULT_ID = 'default'
 
 type ScalarFieldProps = FieldProps<unknown, RJSFSchema, ValuesFormContext>
 
-/** A text, a number, a choice or a switch. Empty means the default of the chart, which is not written. */
+/** A text, a number, a choice or a switch. Empty means what is below: the default of the chart, or what is merged over it. It is not written. */
 export function ScalarField(props: ScalarFieldProps) {
   const { schema, name, fieldPathId, formData, onChange, required = false, registry, title } = props
   const context = registry.formContext
@@ -34,14 +37,15 @@ export function ScalarField(props: ScalarFieldProps) {
     isDisabled: context.isReadOnly,
   }
   const value = scalarFromForm(formData)
-  const fallback = valueAt(context.defaults, path)
+  const below = valueAt(context.below, path)
+  const fallback = below === undefined ? undefined : fallbackText(below, context.originOf(path))
   const change = (next: Value | undefined) =>
     onChange(next === undefined ? undefined : asFormData(next), fieldPathId.path)
   const choices = choicesOf(schema)
   if (choices) {
     const items = choices.map((choice, index) => ({ id: String(index), label: scalarText(choice) }))
     const chosen = choices.findIndex((choice) => choice === value)
-    const none = { id: DEFAULT_ID, label: fallback === undefined ? 'not set' : defaultText(fallback) }
+    const none = { id: DEFAULT_ID, label: fallback ?? 'not set' }
     return (
       <Select
         {...shared}
@@ -74,7 +78,7 @@ interface TextualFieldProps {
   isDisabled: boolean
   kind: ScalarKind
   value: Value | undefined
-  fallback: Value | undefined
+  fallback: string | undefined
   onChange: (value: Value | undefined) => void
 }
 
@@ -95,13 +99,12 @@ function TextualField({ kind, value, fallback, onChange, error, description, ...
     setTyped({ text, value: next === null ? value : next })
     if (next !== null) onChange(next)
   }
-  const placeholder = fallback === undefined ? undefined : defaultText(fallback)
   const notes = description === undefined ? {} : { description }
   return (
     <TextField
       {...rest}
       {...notes}
-      {...(placeholder === undefined ? {} : { placeholder })}
+      {...(fallback === undefined ? {} : { placeholder: fallback })}
       value={current}
       onChange={change}
       error={wrong ?? error}
@@ -109,6 +112,6 @@ function TextualField({ kind, value, fallback, onChange, error, description, ...
   )
 }
 
-function defaultText(fallback: Value): string {
-  return `${scalarText(fallback) || 'empty'} (default)`
+function fallbackText(below: Value, origin: string | null): string {
+  return `${scalarText(below) || 'empty'} (${origin === null || origin === 'chart' ? 'default' : origin})`
 }

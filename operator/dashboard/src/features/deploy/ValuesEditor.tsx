@@ -85,7 +85,16 @@ export function ValuesEditor(props: ValuesEditorProps) {
       {...(props.onBlur ? { onBlur: props.onBlur } : {})}
     />
   )
-  const form = <ValuesForm text={text} onChange={onChange} chart={chart} problems={problems} isReadOnly={isReadOnly} />
+  const form = (
+    <ValuesForm
+      text={text}
+      onChange={onChange}
+      chart={chart}
+      layersBelow={layersBelow}
+      problems={problems}
+      isReadOnly={isReadOnly}
+    />
+  )
   return (
     <div id={fieldId('values')} className={styles.stack}>
       <Tabs
