@@ -58,6 +58,8 @@ def test_an_xapp_that_was_installed_by_hand_offers_its_adoption(
     dashboard.screenshots("installed-by-hand")
     page.get_by_role("link", name="Adopt...").click()
     expect(page).to_have_url(re.compile(rf"/deploy\?namespace={namespace}&releaseName=by-hand&adopt=true$"))
+    # What its labels tell is filled in.
+    expect(page.get_by_role("textbox", name="Version", exact=True)).to_have_value("0.2.1")
     choose_chart(page, drax_chart())
     expect(page.get_by_text("hello-world 0.2.1", exact=True)).to_be_visible()
     fill_identity(page)

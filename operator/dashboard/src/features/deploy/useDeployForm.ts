@@ -5,10 +5,12 @@ import { useEffect, useEffectEvent, useMemo, useState } from 'react'
 import { ARCHIVES, type ChartDescription } from '~/api/queries/charts'
 import type { Repository } from '~/api/queries/repositories'
 import { sessionQuery } from '~/api/queries/session'
+import { xappsQuery } from '~/api/queries/xapps'
 import {
   apiField,
   fieldProblem,
   formProblems,
+  identityOf,
   NO_FIELDS,
   numericVersion,
   ownerOf,
@@ -82,7 +84,7 @@ export function useDeployForm(): DeployForm {
   useAddressFirst(search, draft)
 
   const repository = useSavedRepository(draft.value.repository, method === 'repository')
-  const prefilled = usePrefilled(search)
+  const prefilled = { ...usePrefilled(search), ...useAdopted(search) }
   const beforeChart = { ...NO_FIELDS, ...prefilled, ...draft.value.typed }
   const remote = useChosenChart(repository, beforeChart.chartName, chosenVersion(beforeChart))
   const isReadingFile = useIsFetching({ queryKey: ARCHIVES }) > 0
@@ -185,6 +187,18 @@ function usePrefilled(search: DeploySearch): Partial<DeployFields> {
     releaseName: search.releaseName,
     adopt: search.adopt,
   }
+}
+
+/** What is adopted keeps its identity, as far as its labels tell it. */
+function useAdopted({ adopt, namespace, releaseName }: DeploySearch): Partial<DeployFields> {
+  const isKnown = adopt && namespace !== '' && releaseName !== ''
+  // A release may have no record: a list without it is no error.
+  const { data } = useQuery({
+    ...xappsQuery({ namespace: [namespace], search: releaseName, source: ['labels'], per_page: 100 }),
+    enabled: isKnown,
+  })
+  const found = isKnown ? data?.content.find(({ name }) => name === releaseName) : undefined
+  return found === undefined ? {} : identityOf(found)
 }
 
 function ofRepository(repository: Repository | null): Partial<DeployFields> {

@@ -5,6 +5,7 @@ import {
   deploymentForm,
   fieldsOfForm,
   formProblems,
+  identityOf,
   methodOfForm,
   NO_FIELDS,
   numericVersion,
@@ -97,6 +98,15 @@ it.each([
   ['latest', ''],
 ])('takes the version %s as %s', (chart, version) => {
   expect(numericVersion(chart)).toBe(version)
+})
+
+it('takes over the identity that a record tells, and leaves the rest to the others', () => {
+  expect(identityOf({ organization: 'ACME Corp', team: 'ran', version: 'v0.1.0-rc.1' })).toEqual({
+    organization: 'ACME Corp',
+    team: 'ran',
+    version: '0.1.0',
+  })
+  expect(identityOf({ organization: null, team: '', version: 'latest' })).toEqual({})
 })
 
 it('names a service account by its name', () => {

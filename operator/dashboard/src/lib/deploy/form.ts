@@ -220,6 +220,16 @@ export function numericVersion(version: string): string {
   return /^v?([0-9]+(?:\.[0-9]+)*)/.exec(version)?.[1] ?? ''
 }
 
+/** The fields of an xApp that its record tells. */
+export function identityOf({
+  organization,
+  team,
+  version,
+}: Readonly<Record<'organization' | 'team' | 'version', string | null>>): Partial<DeployFields> {
+  const known = { organization, team, version: version === null ? null : numericVersion(version) }
+  return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== null && value !== ''))
+}
+
 /** What the page says below a version that is not written as that of the chart it comes from. */
 export function versionNote(version: string, chartVersion: string): string | undefined {
   if (version === '' || version === chartVersion || version !== numericVersion(chartVersion)) return undefined
