@@ -70,7 +70,9 @@ def test_a_chart_of_a_new_repository(dashboard: Dashboard, accounts: Accounts, x
         page.get_by_role("textbox", name="URL").fill(server.url)
         dashboard.check_accessibility()
         dashboard.screenshots("deploy-new-repository")
-        page.get_by_role("button", name="Save and browse").click()
+        save = page.get_by_role("button", name="Save and browse")
+        expect(save.locator("..").get_by_role("button", name="Copy as")).to_be_visible()
+        save.click()
         expect(page.locator("#field-repository")).to_contain_text("mine")
         page.get_by_role("combobox", name="Chart", exact=True).click()
         page.get_by_role("option", name="hello").click()
@@ -164,7 +166,7 @@ def test_credentials_that_were_refused_are_corrected_in_place(
         # A preview used the credentials, and stored nothing.
         assert xapps.get("chartrepository", "mine") is None
 
-        page.get_by_role("button", name="Copy as").click()
+        page.get_by_role("button", name="Copy as").last.click()
         expect(page.get_by_text("The gateway creates the Secret of the credentials too: use curl.")).to_be_visible()
         page.get_by_role("menuitem", name="curl", exact=True).click()
         expect(page.get_by_text("Copied as curl")).to_be_visible()

@@ -11,6 +11,7 @@ from playwright.sync_api import Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.browser.shell import copied_command
 from tests.support.charts import chart_archive
 from tests.support.xapps import XAppClient
 
@@ -120,6 +121,16 @@ def test_services_are_found_and_lead_to_their_xapp(
     dashboard.heading("acme-ran-hello")
     page.go_back()
     expect(port).to_have_value("8080")
+
+
+def test_the_services_that_are_shown_are_copied_as_a_command(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    dashboard.sign_in(accounts.with_role("view"), f"/services?namespace={xapps.namespace}")
+    copy = page.get_by_role("button", name="Copy as")
+    assert copied_command(page, copy, "kubectl") == f"kubectl get services -n {xapps.namespace}"
 
 
 def test_refused_filters_stand_at_their_fields(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:

@@ -11,6 +11,7 @@ import { allOf, refused, type Right } from '~/lib/rights'
 import { Button } from '~/ui/Button'
 import { Checkbox, RadioGroup } from '~/ui/Choices'
 import { ComboBox } from '~/ui/ComboBox'
+import { CopyAs } from '~/ui/CopyAs'
 import { Notice } from '~/ui/Notice'
 import { Text } from '~/ui/Text'
 import { TextField } from '~/ui/TextField'
@@ -29,6 +30,7 @@ import {
   NEW_REPOSITORY,
   newRepository,
   newRepositoryProblem,
+  saveCommands,
 } from './newRepository'
 
 interface ChosenProps extends FieldsProps {
@@ -183,6 +185,7 @@ function NewRepositoryFields(props: RepositoryChartProps) {
         <Button right={right} tooltipPlacement="bottom" isPending={save.isPending} onPress={() => save.mutate()}>
           Save and browse
         </Button>
+        {isComplete && <CopyAs {...saveCommands(fields, credentials)} />}
         <span className={styles.muted}>
           {credentials.kind === 'none'
             ? 'Or type the chart and its version: Submit saves the address.'

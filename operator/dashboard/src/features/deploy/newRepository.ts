@@ -1,7 +1,9 @@
 import type { DeploymentParts } from '~/api/queries/deployments'
+import { curlCommand, kubectlApply } from '~/lib/commands'
 import { apiField, type DeployFields } from '~/lib/deploy/form'
 import { Problem } from '~/lib/problem'
-import { plainHttpProblem, settingsToCopy } from '~/lib/repositories/form'
+import { NO_REPOSITORY, plainHttpProblem, repositoryManifest, settingsToCopy } from '~/lib/repositories/form'
+import type { Command } from '~/ui/CopyAs'
 
 import type { Credentials } from './deployDraft'
 
@@ -44,6 +46,19 @@ export function newRepository(fields: DeployFields, credentials: Credentials) {
     namespace: fields.namespace.trim(),
     url: fields.url.trim(),
     ...repositoryPart(credentials),
+  }
+}
+
+const NO_KUBECTL: Command = { none: 'The gateway creates the Secret of the credentials too: use curl.' }
+
+/** The commands that save the typed repository. */
+export function saveCommands(fields: DeployFields, credentials: Credentials): { curl: string; kubectl: Command } {
+  const body = newRepository(fields, credentials)
+  const { name, namespace, url } = body
+  const manifest = repositoryManifest({ ...NO_REPOSITORY, name, namespace, url, credentials: credentials.kind })
+  return {
+    curl: curlCommand({ method: 'POST', path: '/api/repositories', json: settingsToCopy(body) }),
+    kubectl: manifest === null ? NO_KUBECTL : kubectlApply(manifest),
   }
 }
 

@@ -4,9 +4,11 @@ import { useState, type ReactElement } from 'react'
 
 import { refreshRepository, type Repository } from '~/api/queries/repositories'
 import { usePermissions } from '~/api/usePermissions'
+import { refreshCommands } from '~/lib/repositories/commands'
 import { toast } from '~/lib/toasts'
 import { Button } from '~/ui/Button'
 import { classes } from '~/ui/classes'
+import { CopyAs } from '~/ui/CopyAs'
 import { ButtonLink } from '~/ui/Link'
 import { ErrorText } from '~/ui/ProblemPanel'
 
@@ -52,9 +54,11 @@ export function RepositoryActions({ repository, isRow = false, onRemoved }: Repo
         isPending={refresh.isPending}
         onPress={() => refresh.mutate()}
         label={`Refresh ${name}`}
+        {...(isRow ? { tooltip: 'Refresh' } : {})}
       >
-        Refresh
+        {isRow ? undefined : 'Refresh'}
       </Button>
+      {!isRow && <CopyRefresh repository={repository} />}
       <Button
         size={size}
         variant={isRow ? 'default' : 'danger'}
@@ -74,4 +78,10 @@ export function RepositoryActions({ repository, isRow = false, onRemoved }: Repo
       )}
     </div>
   )
+}
+
+/** Refresh as a command; Remove has its own in its dialog. */
+function CopyRefresh({ repository }: { repository: Repository }): ReactElement {
+  const [now] = useState(() => new Date().toISOString())
+  return <CopyAs {...refreshCommands(repository, now)} />
 }

@@ -9,6 +9,7 @@ import type { ServicesSearch } from '~/lib/routeSearch'
 import { Button } from '~/ui/Button'
 import { DataTable, type Column } from '~/ui/DataTable'
 import { EmptyState } from '~/ui/EmptyState'
+import { CopyAs } from '~/ui/CopyAs'
 import { Copyable } from '~/ui/Copyable'
 import { ButtonLink, Link } from '~/ui/Link'
 import { NoneVisible } from '~/ui/NoneVisible'
@@ -19,6 +20,7 @@ import { MiddleText, Text } from '~/ui/Text'
 import { AsOf } from '~/ui/Time'
 
 import { filterCount, ServiceFilters } from './ServiceFilters'
+import { serviceCommands } from './serviceCommands'
 import { ServicePorts } from './ServicePorts'
 import styles from './ServicesPage.module.css'
 
@@ -65,7 +67,15 @@ export function ServicesPage(): ReactElement {
     void navigate({ search: (old) => ({ ...old, page: 1, ...part }), replace: true })
   const { query, note } = useLeftPage(answer, page, (wanted) => change({ page: wanted }))
   return (
-    <Page title="Services" actions={<AsOf at={query.dataUpdatedAt} />}>
+    <Page
+      title="Services"
+      actions={
+        <>
+          <AsOf at={query.dataUpdatedAt} />
+          <CopyAs {...serviceCommands(search)} />
+        </>
+      }
+    >
       <ServiceFilters
         search={search}
         errors={fieldErrors(query.error)}

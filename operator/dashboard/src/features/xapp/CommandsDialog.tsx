@@ -6,7 +6,9 @@ import { curlCommand, kubectl } from '~/lib/commands'
 import { uninstallCommands } from '~/lib/xapps/uninstallCommands'
 import { ifMatch } from '~/lib/xapp/ifMatch'
 import { rollbackTarget } from '~/lib/xapp/advice'
+import { annotateCommand, rollbackCommands } from '~/lib/xapp/rollbackCommands'
 import { Code } from '~/ui/Code'
+import type { Command } from '~/ui/CopyAs'
 import { Dialog } from '~/ui/Dialog'
 import { Select } from '~/ui/Select'
 
@@ -14,9 +16,10 @@ interface Commands {
   id: string
   label: string
   curl: string
-  /** Null: kubectl has no command for it. */
-  kubectl: string | null
+  kubectl: Command
 }
+
+const NO_XAPP: Command = { none: 'It is known by its labels only: there is no XApp to get. Use curl.' }
 
 /** The actions of the page as commands for a shell. */
 export function CommandsDialog({ onClose }: { onClose: () => void }): ReactElement {
@@ -32,10 +35,10 @@ export function CommandsDialog({ onClose }: { onClose: () => void }): ReactEleme
           <h3>curl</h3>
           <Code label="the curl command">{commands.curl}</Code>
           <h3>kubectl</h3>
-          {commands.kubectl === null ? (
-            <p>kubectl has no command for this.</p>
-          ) : (
+          {typeof commands.kubectl === 'string' ? (
             <Code label="the kubectl command">{commands.kubectl}</Code>
+          ) : (
+            <p>{commands.kubectl.none}</p>
           )}
         </>
       )}
@@ -54,13 +57,16 @@ function commandsOf(record: XAppDetails, now: string): Commands[] {
       id: 'show',
       label: 'Show the xApp',
       curl: curlCommand({ method: 'GET', path, query: { pretty: true } }),
-      kubectl: record.source === 'xapp' ? kubectl(['get', 'xapp', name, '-n', namespace, '-o', 'yaml']) : null,
+      kubectl: record.source === 'xapp' ? kubectl(['get', 'xapp', name, '-n', namespace, '-o', 'yaml']) : NO_XAPP,
     },
     {
       id: 'health',
       label: 'Show its health',
       curl: curlCommand({ method: 'GET', path: `${path}/health`, query: { pretty: true } }),
-      kubectl: kubectl(['get', 'all', '-n', namespace, '-l', `xapp-operator.io/xapp=${name}`]),
+      kubectl:
+        record.source === 'xapp'
+          ? kubectl(['get', 'all', '-n', namespace, '-l', `xapp-operator.io/xapp=${name}`])
+          : { none: 'Its objects have no label of the operator. Use curl.' },
     },
   ]
   return record.source === 'labels' ? shown : [...shown, ...changes(record, path, now)]
@@ -71,11 +77,11 @@ function changes(record: XAppDetails, path: string, now: string): Commands[] {
   const headers = ifMatch({ uid, generation: null })
   const act = (action: string) => curlCommand({ method: 'POST', path: `${path}/actions`, headers, json: { action } })
   // With the uid, the API server refuses a patch of another xApp that has the name by then.
-  const patch = ({ annotations, ...rest }: { annotations?: Record<string, string>; spec?: object }) => {
-    const merge = JSON.stringify({ metadata: { uid, annotations }, ...rest })
+  const patch = (spec: object) => {
+    const merge = JSON.stringify({ metadata: { uid }, spec })
     return kubectl(['patch', 'xapp', name, '-n', namespace, '--type', 'merge', '-p', merge])
   }
-  const annotate = (key: string, value: string) => patch({ annotations: { [`xapp-operator.io/${key}`]: value } })
+  const annotate = (key: string, value: string) => annotateCommand(record, key, value)
   const target = rollbackTarget(record)
   return [
     {
@@ -86,16 +92,15 @@ function changes(record: XAppDetails, path: string, now: string): Commands[] {
     { id: 'retry', label: 'Retry', curl: act('retry'), kubectl: annotate('retry-at', now) },
     { id: 'reconcile', label: 'Look again', curl: act('reconcile'), kubectl: annotate('reconcile-at', now) },
     { id: 'test', label: 'Run tests', curl: act('test'), kubectl: annotate('test-at', now) },
-    { id: 'suspend', label: 'Suspend', curl: act('suspend'), kubectl: patch({ spec: { suspend: true } }) },
-    { id: 'resume', label: 'Resume', curl: act('resume'), kubectl: patch({ spec: { suspend: false } }) },
+    { id: 'suspend', label: 'Suspend', curl: act('suspend'), kubectl: patch({ suspend: true }) },
+    { id: 'resume', label: 'Resume', curl: act('resume'), kubectl: patch({ suspend: false }) },
     ...(target === null
       ? []
       : [
           {
             id: 'rollback',
             label: `Roll back to revision ${target}`,
-            curl: curlCommand({ method: 'POST', path: `${path}/rollback`, headers, json: { revision: target } }),
-            kubectl: annotate('rollback-to', `${target}@${now}`),
+            ...rollbackCommands(record, target, now),
           },
         ]),
   ]

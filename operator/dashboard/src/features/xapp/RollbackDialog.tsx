@@ -14,7 +14,9 @@ import { lostReason, useOpenXApp } from '~/features/xapp/openXApp'
 import { describeError } from '~/lib/problem'
 import { allOf, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
+import { rollbackCommands } from '~/lib/xapp/rollbackCommands'
 import { revisionDoubt, whyNoTarget } from '~/lib/xapp/revisions'
+import { CopyAs } from '~/ui/CopyAs'
 import { ConfirmDialog } from '~/ui/Dialog'
 import { Notice } from '~/ui/Notice'
 import { Skeleton } from '~/ui/Skeleton'
@@ -32,6 +34,7 @@ export function RollbackDialog({ revision, onClose }: RollbackDialogProps): Reac
   const client = useQueryClient()
   // What is asked about is the state that the reader has seen: a change meanwhile is refused.
   const [{ uid, generation }, setSeen] = useState({ uid: record.uid, generation: record.generation })
+  const [openedAt] = useState(() => new Date().toISOString())
   const lost = lostReason(record, uid, goneAt) ?? whyNoTarget(revision, record)
   const doubt = revisionDoubt(revision, record.history)
   const preview = useQuery({
@@ -87,6 +90,11 @@ export function RollbackDialog({ revision, onClose }: RollbackDialogProps): Reac
         </p>
       ) : (
         lost === null && <Skeleton lines={3} />
+      )}
+      {lost === null && (
+        <div>
+          <CopyAs size="small" {...rollbackCommands({ ...id, uid }, revision, openedAt)} />
+        </div>
       )}
     </ConfirmDialog>
   )
