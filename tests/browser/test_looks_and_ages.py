@@ -49,6 +49,19 @@ def test_rows_are_as_high_as_chosen_and_data_says_how_old_it_is(
     dashboard.screenshots("repository-stale")
 
 
+def test_a_row_of_a_failed_repository_has_its_address_and_its_cause(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    save_repository(xapps, "http://127.0.0.1:9/charts")
+    dashboard.sign_in(accounts.with_role("view"), f"/repositories?namespace={xapps.namespace}")
+    row = page.get_by_role("row", name=re.compile("acme"))
+    expect(row).to_contain_text("Not available: no connection")
+    url = row.get_by_title("http://127.0.0.1:9/charts")
+    assert url.evaluate("one => [one, ...one.children].every((each) => each.scrollWidth <= each.clientWidth + 1)")
+    dashboard.screenshots("repository-failed")
+
+
 def test_nothing_moves_for_who_wants_no_motion(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
     page = dashboard.page
     save_repository(xapps, "http://127.0.0.1:9/charts")

@@ -39,7 +39,7 @@ const [SOON, LATER] = [2000, 15_000]
 const COLUMNS: readonly Column<Repository>[] = [
   {
     id: 'name',
-    width: ['11%', '15%'],
+    width: ['9.5%', '15%'],
     header: 'Name',
     cell: ({ name, namespace }) => (
       <Link to="/repositories/$namespace/$name" params={{ namespace, name }}>
@@ -49,7 +49,7 @@ const COLUMNS: readonly Column<Repository>[] = [
   },
   {
     id: 'namespace',
-    width: ['13%', '16%'],
+    width: ['10.5%', '16%'],
     header: 'Namespace',
     cell: ({ namespace }) => <MiddleText className={styles.namespace}>{namespace}</MiddleText>,
   },
@@ -63,17 +63,17 @@ const COLUMNS: readonly Column<Repository>[] = [
       </span>
     ),
   },
-  { id: 'type', width: ['4.25rem', '0'], header: 'Type', fold: 'medium', cell: ({ type }) => type },
+  { id: 'type', width: ['4rem', '0'], header: 'Type', fold: 'medium', cell: ({ type }) => type },
   {
     id: 'charts',
-    width: ['5rem', '3.75rem'],
+    width: ['4.75rem', '3.75rem'],
     header: 'Charts',
     align: 'end',
     cell: ({ charts }) => (charts === null ? '-' : String(charts)),
   },
   {
     id: 'fetched',
-    width: ['5.5rem', '0'],
+    width: ['5.25rem', '0'],
     header: 'Fetched',
     fold: 'medium',
     cell: ({ lastFetched }) => <Time at={lastFetched} />,
@@ -81,14 +81,14 @@ const COLUMNS: readonly Column<Repository>[] = [
   { id: 'state', header: 'State', cell: (repository) => <RepositoryState repository={repository} /> },
   {
     id: 'usedBy',
-    width: ['7rem', '0'],
+    width: ['6.25rem', '0'],
     header: 'Used by',
     fold: 'medium',
     cell: (repository) => <UsedBy repository={repository} />,
   },
   {
     id: 'actions',
-    width: ['17.5rem', '10.5rem'],
+    width: ['13.25rem', '10.5rem'],
     header: 'Actions',
     hidesLabel: true,
     cell: (repository) => <RepositoryActions repository={repository} isRow />,

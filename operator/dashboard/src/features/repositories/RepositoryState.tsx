@@ -1,6 +1,7 @@
 import type { ReactElement } from 'react'
 
 import type { Repository } from '~/api/queries/repositories'
+import { rowMessage } from '~/lib/repositories/rowMessage'
 import { Link } from '~/ui/Link'
 import { StatusBadge } from '~/ui/StatusBadge'
 import { MiddleText, Text } from '~/ui/Text'
@@ -27,7 +28,7 @@ export function RepositoryState({ repository, isWhole = false }: RepositoryState
       <StatusBadge status={stateOf(repository)} isPlain={!isWhole} />
       {message !== null && (isWhole || !repository.ready) && (
         <div className={styles.muted}>
-          {isWhole ? <Text multiline>{message}</Text> : <Text lines={2}>{message}</Text>}
+          {isWhole ? <Text multiline>{message}</Text> : <Text lines={2}>{rowMessage(message)}</Text>}
         </div>
       )}
     </div>
