@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from playwright.sync_api import expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.browser.deploy_steps import chart, choose_chart, fill_identity
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
 
@@ -46,6 +49,30 @@ def test_the_tab_row_and_commands_fit_a_narrow_window(
     assert copy_box is not None
     assert text_box["x"] + text_box["width"] <= copy_box["x"]
     dashboard.screenshots("copy-as-narrow")
+
+
+LINES: Final = """(cell) => {
+  const range = document.createRange()
+  range.selectNodeContents(cell)
+  return new Set([...range.getClientRects()].map(({ bottom }) => Math.round(bottom / 4))).size
+}"""
+"""In how many lines the text of a cell stands."""
+
+
+def test_a_preview_breaks_no_words_in_a_narrow_window(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    page.set_viewport_size({"width": 360, "height": 780})
+    dashboard.sign_in(accounts.with_role("admin"), f"/deploy?namespace={xapps.namespace}")
+    choose_chart(page, chart())
+    fill_identity(page)
+    page.get_by_role("button", name="Preview").click()
+    row = page.get_by_label("Objects of the release").locator("tbody tr").first
+    expect(row).to_contain_text("ConfigMap")
+    assert [row.locator("td").nth(column).evaluate(LINES) for column in (0, 1)] == [1, 1]
+    dashboard.check_accessibility()
+    dashboard.screenshots("preview-narrow")
 
 
 def test_an_address_that_leaves_its_path_has_no_page_and_asks_for_nothing(
