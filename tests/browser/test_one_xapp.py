@@ -43,7 +43,13 @@ def test_two_revisions_are_compared_and_the_first_comes_back(
     page = dashboard.page
 
     dashboard.sign_in(accounts.with_role("edit"), path(hello, "/history"))
+    # It comes below the table, and into view.
+    page.set_viewport_size({"width": 360, "height": 480})
     page.get_by_role("link", name="Compare revision 1 with 2").click()
+    title = page.get_by_role("heading", name="From revision 1 to 2")
+    expect(title.locator("[tabindex]")).to_be_focused()
+    expect(title).to_be_in_viewport(ratio=1)
+    page.set_viewport_size({"width": 1280, "height": 800})
     diff = page.get_by_role("region", name="Values: from revision 1 to 2")
     expect(diff.get_by_text("greeting: good morning")).to_be_visible()
     expect(diff.get_by_text("greeting: good night")).to_be_visible()
@@ -60,6 +66,7 @@ def test_two_revisions_are_compared_and_the_first_comes_back(
     dialog = page.get_by_role("alertdialog")
     expect(dialog.get_by_role("button", name="Keep")).to_be_focused()
     expect(dialog.get_by_role("region", name="What rolling back changes")).to_contain_text("good morning")
+    expect(dialog.get_by_role("button", name="Copy as")).to_be_visible()
     dashboard.check_accessibility()
     dashboard.screenshots("roll-back")
     dialog.get_by_role("button", name="Roll back to revision 1").click()

@@ -1,6 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
-import type { ReactElement } from 'react'
+import { useState, type ReactElement } from 'react'
 
 import { historyQuery, type RevisionRow } from '~/api/queries/xappDetails'
 import { useOpenXApp } from '~/features/xapp/openXApp'
@@ -25,6 +25,12 @@ import styles from './HistoryPage.module.css'
 const route = getRouteApi('/xapps/$namespace/$name/history')
 const PER_PAGE = 20
 
+interface Asked {
+  revision: number
+  /** The one to compare with, or null. */
+  other: number | null
+}
+
 /** The revisions of the release: look at one, compare two, roll back to one. */
 export function HistoryPage(): ReactElement {
   const { id, record, goneAt } = useOpenXApp()
@@ -42,6 +48,8 @@ export function HistoryPage(): ReactElement {
     history.isPlaceholderData ? undefined : history.data,
     (used) => void navigate({ search: (current) => ({ ...current, ...used }), replace: true }),
   )
+  // What a person has just asked to see, until it is shown.
+  const [asked, setAsked] = useState<Asked | null>(null)
   return (
     <div className={styles.page}>
       {unknownNote}
@@ -60,7 +68,7 @@ export function HistoryPage(): ReactElement {
               {note}
               <DataTable
                 caption="Revisions of the release"
-                columns={columns(content)}
+                columns={columns(content, setAsked)}
                 rows={content}
                 rowKey={(row) => String(row.revision)}
                 currentRow={revision === null ? null : String(revision)}
@@ -76,7 +84,13 @@ export function HistoryPage(): ReactElement {
                 />
               )}
               {shown.revision !== null && (
-                <RevisionPanel revision={shown.revision} other={shown.with} known={content} />
+                <RevisionPanel
+                  revision={shown.revision}
+                  other={shown.with}
+                  known={content}
+                  isAsked={asked !== null && asked.revision === shown.revision && asked.other === shown.with}
+                  onShown={() => setAsked(null)}
+                />
               )}
             </>
           )
@@ -86,7 +100,7 @@ export function HistoryPage(): ReactElement {
   )
 }
 
-function columns(all: readonly RevisionRow[]): Column<RevisionRow>[] {
+function columns(all: readonly RevisionRow[], onAsk: (asked: Asked) => void): Column<RevisionRow>[] {
   return [
     { id: 'revision', header: 'Revision', cell: (row) => <Revision row={row} /> },
     { id: 'status', header: 'Status', cell: (row) => <Status row={row} /> },
@@ -105,7 +119,7 @@ function columns(all: readonly RevisionRow[]): Column<RevisionRow>[] {
       header: 'Actions',
       hidesLabel: true,
       align: 'end',
-      cell: (row) => <RowActions row={row} all={all} />,
+      cell: (row) => <RowActions row={row} all={all} onAsk={onAsk} />,
     },
   ]
 }
@@ -137,9 +151,10 @@ function Status({ row }: { row: RevisionRow }): ReactElement {
 interface RowActionsProps {
   row: RevisionRow
   all: readonly RevisionRow[]
+  onAsk: (asked: Asked) => void
 }
 
-function RowActions({ row: { revision }, all }: RowActionsProps): ReactElement {
+function RowActions({ row: { revision }, all, onAsk }: RowActionsProps): ReactElement {
   const { id, record, change, see, askToRollBack } = useOpenXApp()
   const inForce = record.release.revision
   const isInForce = revision === inForce
@@ -148,7 +163,14 @@ function RowActions({ row: { revision }, all }: RowActionsProps): ReactElement {
   const canRead = see('release')
   return (
     <span className={styles.actions}>
-      <RevisionLink id={id} revision={revision} other={null} right={canRead} label={`Show revision ${revision}`}>
+      <RevisionLink
+        id={id}
+        revision={revision}
+        other={null}
+        right={canRead}
+        label={`Show revision ${revision}`}
+        onAsk={onAsk}
+      >
         Show
       </RevisionLink>
       <RevisionLink
@@ -157,6 +179,7 @@ function RowActions({ row: { revision }, all }: RowActionsProps): ReactElement {
         other={other}
         right={allOf(other === null ? refused('There is no other revision to compare with') : null, canRead)}
         label={`Compare revision ${revision}${other === null ? '' : ` with ${other}`}`}
+        onAsk={onAsk}
       >
         Compare
       </RevisionLink>
@@ -178,10 +201,11 @@ interface RevisionLinkProps {
   other: number | null
   right: ReturnType<typeof allOf>
   label: string
+  onAsk: (asked: Asked) => void
   children: string
 }
 
-function RevisionLink({ id, revision, other, right, label, children }: RevisionLinkProps): ReactElement {
+function RevisionLink({ id, revision, other, right, label, onAsk, children }: RevisionLinkProps): ReactElement {
   if (!right.allowed) {
     return (
       <Button size="small" right={right} label={label}>
@@ -196,6 +220,11 @@ function RevisionLink({ id, revision, other, right, label, children }: RevisionL
       search={(current) => ({ ...current, revision, with: other })}
       size="small"
       aria-label={label}
+      // The panel comes into view instead.
+      resetScroll={false}
+      onClick={({ ctrlKey, metaKey, shiftKey }) => {
+        if (!ctrlKey && !metaKey && !shiftKey) onAsk({ revision, other })
+      }}
     >
       {children}
     </ButtonLink>

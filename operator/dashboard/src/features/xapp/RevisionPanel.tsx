@@ -1,7 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { X } from 'lucide-react'
-import type { ReactElement } from 'react'
+import { useEffect, useRef, type ReactElement } from 'react'
 
 import {
   revisionDiffQuery,
@@ -36,10 +36,20 @@ interface RevisionPanelProps {
   /** The revision to compare with; null: show this one alone. */
   other: number | null
   known: readonly RevisionRow[]
+  /** A person asked for it just now: it comes into view, and takes the focus. */
+  isAsked: boolean
+  onShown: () => void
 }
 
 /** One revision, or what differs between two. */
-export function RevisionPanel({ revision, other, known }: RevisionPanelProps): ReactElement {
+export function RevisionPanel({ revision, other, known, isAsked, onShown }: RevisionPanelProps): ReactElement {
+  const title = useRef<HTMLSpanElement>(null)
+  useEffect(() => {
+    if (!isAsked) return
+    title.current?.focus({ preventScroll: true })
+    title.current?.scrollIntoView({ block: 'start' })
+    onShown()
+  })
   const { id } = useOpenXApp()
   const { of } = route.useSearch()
   const navigate = route.useNavigate()
@@ -52,7 +62,11 @@ export function RevisionPanel({ revision, other, known }: RevisionPanelProps): R
   return (
     <Card
       level={3}
-      title={other === null ? `Revision ${revision}` : `From revision ${from} to ${to}`}
+      title={
+        <span ref={title} tabIndex={-1} className={styles.title}>
+          {other === null ? `Revision ${revision}` : `From revision ${from} to ${to}`}
+        </span>
+      }
       actions={
         <>
           <CopyAs size="small" {...commandsFor(id, from, to, of)} />
