@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Request, Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
@@ -22,6 +23,20 @@ OLD_MILLISECONDS: Final = 30_000
 """Data that is older says so."""
 MAX_PAUSE_MILLISECONDS: Final = 31_000
 """The longest pause before a page asks again."""
+_COUNT_BARS: Final = """
+window.bars = 0
+addEventListener('DOMContentLoaded', () =>
+  new MutationObserver(() => { if (document.body.innerText.includes('Not connected')) window.bars += 1 })
+    .observe(document.body, { childList: true, subtree: true }))
+"""
+
+
+def _cut(route: Route) -> None:
+    route.abort()
+
+
+def _end_at_once(route: Route) -> None:
+    route.fulfill(status=200, content_type="text/event-stream", body=": hi\n\n")
 
 
 @pytest.fixture
@@ -155,3 +170,43 @@ def test_a_page_whose_files_do_not_come_is_loaded_later(
     page.unroute("**/assets/AboutPage*")
     page.get_by_role("button", name="Retry").click()
     dashboard.heading("About")
+
+
+@pytest.mark.parametrize("fail", [_cut, _end_at_once])
+def test_a_stream_that_alone_fails_comes_back_with_growing_pauses(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, fail: Callable[[Route], None]
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-hello", chart_archive()))
+    page, stream = dashboard.page, "**/api/stream*"
+    page.add_init_script(_COUNT_BARS)
+    dashboard.sign_in(accounts.with_role("edit"))
+    page.route(stream, fail)
+    sent: Counter[str] = Counter()
+
+    def count(request: Request) -> None:
+        sent.update([request.url.removeprefix(dashboard.url).partition("?")[0]])
+
+    page.on("request", count)
+    name, details = "acme-ran-hello", f"/api/xapps/{xapps.namespace}/acme-ran-hello"
+    for path, reads in (
+        (f"/xapps?namespace={xapps.namespace}", {"/api/xapps": 1, "/api/xapps/facets": 2}),
+        (f"/xapps/{xapps.namespace}/{name}", {details: 2, f"{details}/config": 2, f"{details}/health": 6}),
+    ):
+        dashboard.open(path)
+        expect(page.get_by_text("Not live", exact=True)).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        sent.clear()
+        # About 1, 2 and 4 seconds after each other, or later ones.
+        for _ in range(3):
+            with page.expect_request(stream):
+                pass
+        # A stream that opens may have missed changes: then what it tells of is read once.
+        repeats = 0 if fail is _cut else 3
+        assert sent["/api/session"] == sent["/api/permissions"] == 0, sent
+        assert sent["/readyz"] <= 4, sent
+        for read, most in reads.items():
+            assert sent[read] <= most * (1 + repeats), sent
+        assert page.evaluate("window.bars") == 0
+        expect(page.get_by_text("Not live", exact=True)).to_be_visible()
+    page.unroute(stream)
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 
 import { request } from '~/api/client'
-import { connection, gatewayAnswered } from '~/api/connection'
+import { connection, tryNow } from '~/api/connection'
 import { sessionState, storeProof } from '~/api/session'
 import { allowPathsInRequests } from '~/api/testRequests'
 import { Problem } from '~/lib/problem'
@@ -14,14 +14,15 @@ let answer: Response
 beforeEach(() => {
   vi.stubGlobal('fetch', () => Promise.resolve(answer))
   allowPathsInRequests()
-  gatewayAnswered()
   storeProof('proof')
 })
 
-afterEach(() => {
+afterEach(async () => {
+  answer = new Response()
+  tryNow()
+  await vi.waitFor(() => expect(connection.get().state).toBe('online'))
   vi.unstubAllGlobals()
   localStorage.clear()
-  gatewayAnswered()
 })
 
 it('ends the session on a 401 of the gateway, and not on one of an xApp', async () => {

@@ -5,7 +5,7 @@
 
 import createClient, { type ClientOptions } from 'openapi-fetch'
 
-import { gatewayAnswered, gatewayFailed, isNotReady } from '~/api/connection'
+import { gatewayAnswered, gatewayFailed, isNotReady, streamFailed } from '~/api/connection'
 import { readLimitedText } from '~/api/limitedText'
 import type { components, paths } from '~/api/schema.gen'
 import { sessionProof, sessionWasRefused } from '~/api/session'
@@ -22,8 +22,12 @@ const STATUS_UNAUTHORIZED = 401
 const PROXIED = /^\/api\/xapps\/[^/]+\/[^/]+\/(?:api|proxy)(?:\/|$)/
 const PROXIED_ERROR_MAX_BYTES = 64 * 1024
 
-/** Sends a request as it is. `fetch` does, and `api/uploads.ts` in another way. */
-type Transport = (sent: Request) => Promise<Response>
+interface RequestOptions {
+  /** Sends a request as it is. `fetch` does, and `api/uploads.ts` in another way. */
+  transport?: (sent: Request) => Promise<Response>
+  /** A stream that fails says less of the gateway: a proxy may cut streams only. */
+  isStream?: boolean
+}
 
 /**
  * Sends a request to a path of the gateway and returns its response, whose status is below 400.
@@ -33,12 +37,17 @@ type Transport = (sent: Request) => Promise<Response>
 export async function request(
   input: string | Request,
   init?: RequestInit,
-  transport: Transport = (sent) => fetch(sent),
+  { transport = (sent) => fetch(sent), isStream = false }: RequestOptions = {},
 ): Promise<Response> {
   const proof = sessionProof()
   const sent = new Request(input, { credentials: 'same-origin', cache: 'no-store', ...init })
   if (proof !== null) sent.headers.set(PROOF_HEADER, proof)
-  const response = await send(sent, transport)
+  const response = await transport(sent).catch((error: unknown) => {
+    if (sent.signal.aborted) throw error
+    if (isStream) streamFailed()
+    else gatewayFailed('offline')
+    throw new NotConnected(sent.method !== 'GET' && !WITHOUT_EFFECT.test(sent.url))
+  })
   if (response.ok) {
     gatewayAnswered()
     return response
@@ -46,18 +55,8 @@ export async function request(
   const isProxied = PROXIED.test(new URL(sent.url).pathname)
   const problem = await readProblem(sent, response, isProxied)
   if (isProxied) gatewayAnswered()
-  else noteProblem(problem, proof)
+  else noteProblem(problem, proof, isStream)
   throw problem
-}
-
-async function send(sent: Request, transport: Transport): Promise<Response> {
-  try {
-    return await transport(sent)
-  } catch (error) {
-    if (sent.signal.aborted) throw error
-    gatewayFailed('offline')
-    throw new NotConnected(sent.method !== 'GET' && !WITHOUT_EFFECT.test(sent.url))
-  }
 }
 
 async function readProblem(sent: Request, response: Response, isProxied: boolean): Promise<Problem> {
@@ -70,9 +69,10 @@ async function readProblem(sent: Request, response: Response, isProxied: boolean
   )
 }
 
-function noteProblem(problem: Problem, proof: string | null): void {
-  if (isNotReady(problem.status, problem.type)) gatewayFailed('starting', problem.retryAfter)
-  else gatewayAnswered()
+function noteProblem(problem: Problem, proof: string | null, isStream: boolean): void {
+  if (!isNotReady(problem.status, problem.type)) gatewayAnswered()
+  else if (isStream) streamFailed()
+  else gatewayFailed('starting', problem.retryAfter)
   // Another tab may have signed in since this request was sent.
   if (problem.status === STATUS_UNAUTHORIZED && proof === sessionProof()) sessionWasRefused()
 }

@@ -1,4 +1,9 @@
-/** Whether the gateway answers. After a failure it is asked again with growing pauses, until it does. */
+/**
+ * Whether the gateway answers. After a failure it is asked again with growing pauses, until it does.
+ *
+ * Only the probe says that the gateway is back. An answer to another request does not: where one request fails and the
+ * others are answered, each answer would make the page read everything again, and so repeat the failure.
+ */
 
 import { backoffMilliseconds } from '~/lib/backoff'
 import { parseRetryAfter } from '~/lib/problem'
@@ -24,10 +29,17 @@ const SILENT_MILLISECONDS = 18_000
 const LOOK_MILLISECONDS = 1000
 /** A stream may bring hundreds of events in a second; a clock shows seconds. */
 const HEARD_MILLISECONDS = 500
+/** A gateway that goes away again so soon is asked with longer pauses than before. */
+const STEADY_MILLISECONDS = 10_000
 const STATUS_BAD_GATEWAY = 502
 const STATUS_UNAVAILABLE = 503
 
 let attempt = 0
+/** How often the gateway went away soon after it was back. */
+let relapses = 0
+let backAt = -Infinity
+/** Before that, no answer makes the page ask earlier. */
+let notBefore = 0
 let timer: ReturnType<typeof setTimeout> | undefined
 const onlineListeners = new Set<() => void>()
 
@@ -37,13 +49,11 @@ export function onReconnect(listener: () => void): () => void {
   return () => onlineListeners.delete(listener)
 }
 
-/** Records that the gateway answered. */
+/** Records that the gateway answered. If it was away, it is asked now, unless that was a moment ago. */
 export function gatewayAnswered(): void {
-  const { state } = connection.get()
-  clearTimeout(timer)
-  attempt = 0
-  connection.set({ state: 'online', lastAnswerAt: Date.now(), nextTryAt: null })
-  if (state !== 'online') reconnected()
+  connection.set((current) => ({ ...current, lastAnswerAt: Date.now() }))
+  const { state, nextTryAt } = connection.get()
+  if (state !== 'online' && nextTryAt !== null && Date.now() >= notBefore) tryNow()
 }
 
 /** Records that a stream brought something: also with a heartbeat, what the page shows is up to date. */
@@ -61,12 +71,16 @@ export function reconnected(): void {
 /** Records that a request got no answer, or that the gateway is not ready. Begins to ask until it is. */
 export function gatewayFailed(state: 'offline' | 'starting', retryAfter: number | null = null): void {
   const current = connection.get()
-  if (current.state !== 'online') {
-    if (current.state !== state) connection.set({ ...current, state })
-    return
-  }
-  attempt = 0
-  schedule(state, retryAfter)
+  if (current.state === 'online') schedule(state, retryAfter)
+  else if (current.state !== state) connection.set({ ...current, state })
+}
+
+/** Records that a stream got no answer, or was silent. The probe decides, unless all was silent for a while. */
+export function streamFailed(isSilent = false): void {
+  const { state, lastAnswerAt } = connection.get()
+  if (state !== 'online') return
+  if (isSilent && Date.now() - lastAnswerAt >= SILENT_MILLISECONDS) gatewayFailed('offline')
+  else void probe()
 }
 
 /** Asks the gateway at once. */
@@ -96,11 +110,25 @@ export function watchGateway(): () => void {
 }
 
 function schedule(state: 'offline' | 'starting', retryAfter: number | null): void {
+  if (connection.get().state === 'online') {
+    relapses = Date.now() - backAt < STEADY_MILLISECONDS ? relapses + 1 : 0
+    attempt = relapses
+  }
   const wait = backoffMilliseconds(attempt, retryAfter)
+  notBefore = Date.now() + backoffMilliseconds(relapses, retryAfter)
   attempt += 1
   clearTimeout(timer)
   timer = setTimeout(() => void probe(), wait)
   connection.set((current) => ({ ...current, state, nextTryAt: Date.now() + wait }))
+}
+
+function gatewayIsReady(): void {
+  const { state } = connection.get()
+  clearTimeout(timer)
+  connection.set({ state: 'online', lastAnswerAt: Date.now(), nextTryAt: null })
+  if (state === 'online') return
+  backAt = Date.now()
+  reconnected()
 }
 
 async function probe(): Promise<void> {
@@ -108,7 +136,7 @@ async function probe(): Promise<void> {
   if (state !== 'online') connection.set((current) => ({ ...current, nextTryAt: null }))
   try {
     const response = await fetch(PROBE, { cache: 'no-store', signal: AbortSignal.timeout(PROBE_TIMEOUT_MILLISECONDS) })
-    if (response.ok) gatewayAnswered()
+    if (response.ok) gatewayIsReady()
     else {
       // A proxy in front of the gateway answers for it with 502.
       const state = response.status === STATUS_BAD_GATEWAY ? 'offline' : 'starting'
@@ -116,7 +144,8 @@ async function probe(): Promise<void> {
     }
   } catch {
     // A gateway that was heard meanwhile is there: only this one request was lost.
-    if (connection.get().lastAnswerAt === lastAnswerAt) schedule('offline', null)
+    const now = connection.get()
+    if (now.state !== 'online' || now.lastAnswerAt === lastAnswerAt) schedule('offline', null)
   }
 }
 

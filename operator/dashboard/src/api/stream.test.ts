@@ -1,17 +1,22 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
-import { connection, gatewayAnswered, reconnected } from '~/api/connection'
+import { connection, reconnected } from '~/api/connection'
 import { sessionState } from '~/api/session'
 import { openStream } from '~/api/stream'
 import { allowPathsInRequests } from '~/api/testRequests'
 
+const NOT_READY = JSON.stringify({ type: 'urn:xapp-operator:problem:not-ready', title: 'Not ready' })
+
 interface Call {
   request: Request
   answer: (response: Response) => void
+  fail: () => void
 }
 
 let calls: Call[] = []
+let probes = 0
+let probe: () => Promise<Response> = () => Promise.reject(new Error('away'))
 let close: () => void = () => undefined
 
 function call(index: number): Call {
@@ -40,9 +45,19 @@ beforeEach(() => {
   calls = []
   vi.useFakeTimers()
   vi.spyOn(Math, 'random').mockReturnValue(0.5)
-  vi.stubGlobal('fetch', (request: Request) => new Promise<Response>((answer) => calls.push({ request, answer })))
+  probes = 0
+  probe = () => Promise.resolve(new Response())
+  vi.stubGlobal('fetch', (request: Request | string) => {
+    if (typeof request === 'string') {
+      probes += 1
+      return probe()
+    }
+    return new Promise<Response>((answer, reject) => {
+      calls.push({ request, answer, fail: () => reject(new TypeError('Failed to fetch')) })
+    })
+  })
   allowPathsInRequests()
-  gatewayAnswered()
+  connection.set({ state: 'online', lastAnswerAt: Date.now(), nextTryAt: null })
 })
 
 afterEach(() => {
@@ -150,6 +165,7 @@ describe('openStream', () => {
 
   it('is interrupted by silence, and asks whether the gateway is there', async () => {
     let interruptions = 0
+    probe = () => Promise.reject(new Error('away'))
     close = openStream({
       slot: 'changes',
       path: '/api/stream',
@@ -175,6 +191,7 @@ describe('openStream', () => {
     await settle()
     const heardAt = Date.now()
     expect(connection.get().lastAnswerAt).toBe(heardAt)
+    probe = () => Promise.reject(new Error('away'))
     await vi.advanceTimersByTimeAsync(29_000)
     expect(connection.get()).toMatchObject({ state: 'offline', lastAnswerAt: heardAt })
   })
@@ -190,9 +207,86 @@ describe('openStream', () => {
 
   it('tells that the gateway is starting', async () => {
     close = openStream({ slot: 'changes', path: '/api/stream', onMessage: () => undefined })
-    const body = JSON.stringify({ type: 'urn:xapp-operator:problem:not-ready', title: 'Not ready' })
-    call(0).answer(new Response(body, { status: 503 }))
+    probe = () => Promise.resolve(new Response(null, { status: 503 }))
+    call(0).answer(new Response(NOT_READY, { status: 503 }))
     await settle()
     expect(connection.get().state).toBe('starting')
   })
 })
+
+describe('a stream that fails while the gateway answers', () => {
+  const failures: [string, (call: Call) => void][] = [
+    ['gets no answer', ({ fail }) => fail()],
+    ['is refused with 500', ({ answer }) => answer(new Response('{}', { status: 500 }))],
+    ['is told that the gateway is not ready', ({ answer }) => answer(new Response(NOT_READY, { status: 503 }))],
+    ['ends as soon as it is open', ({ answer }) => answer(new Response(': hi\n\n'))],
+    ['ends after an event', ({ answer }) => answer(new Response('event: reset\nid: 1\ndata: {}\n\n'))],
+    ['breaks as soon as it is open', ({ answer }) => answer(new Response(broken()))],
+  ]
+
+  it.each(failures)('%s: comes back with growing pauses, and leaves the page alone', async (_, failWith) => {
+    const states = new Set<string>()
+    const unsubscribe = connection.subscribe(() => states.add(connection.get().state))
+    close = openStream({ slot: 'changes', path: '/api/stream', onMessage: () => undefined })
+    const openedAt: number[] = []
+    for (let seconds = 0; seconds < 64; seconds += 1) {
+      if (calls.length > openedAt.length) {
+        openedAt.push(seconds)
+        failWith(call(calls.length - 1))
+      }
+      // What else happens in the meantime: another tab signs in, the tab is hidden for a moment, a probe succeeds.
+      await settle()
+      reconnected()
+      sessionState.set('expired')
+      sessionState.set('signed-in')
+      setHidden(true)
+      setHidden(false)
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    expect(openedAt).toEqual([0, 1, 3, 7, 15, 31, 61])
+    expect(probes).toBeLessThanOrEqual(openedAt.length)
+    expect([...states]).not.toContain('offline')
+    expect([...states]).not.toContain('starting')
+    unsubscribe()
+  })
+
+  it('pauses shortly again after it has lived for a while', async () => {
+    let interruptions = 0
+    close = openStream({
+      slot: 'changes',
+      path: '/api/stream',
+      onMessage: () => undefined,
+      onInterrupted: () => (interruptions += 1),
+    })
+    call(0).fail()
+    await vi.advanceTimersByTimeAsync(1000)
+    call(1).fail()
+    await vi.advanceTimersByTimeAsync(2000)
+    const third = eventStream()
+    call(2).answer(third.response)
+    await vi.advanceTimersByTimeAsync(5000)
+    third.end()
+    await vi.advanceTimersByTimeAsync(250)
+    expect([calls.length, interruptions]).toEqual([4, 2])
+    call(3).fail()
+    await vi.advanceTimersByTimeAsync(999)
+    expect(calls).toHaveLength(4)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(calls).toHaveLength(5)
+  })
+})
+
+it('waits while the gateway is away, and comes back with it', async () => {
+  close = openStream({ slot: 'changes', path: '/api/stream', onMessage: () => undefined })
+  probe = () => Promise.reject(new Error('away'))
+  call(0).fail()
+  await vi.advanceTimersByTimeAsync(120_000)
+  expect([connection.get().state, calls.length]).toEqual(['offline', 1])
+  probe = () => Promise.resolve(new Response())
+  await vi.advanceTimersByTimeAsync(30_000)
+  expect([connection.get().state, calls.length]).toEqual(['online', 2])
+})
+
+function broken(): ReadableStream {
+  return new ReadableStream({ pull: (controller) => controller.error(new TypeError('network error')) })
+}

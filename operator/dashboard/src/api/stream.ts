@@ -1,14 +1,15 @@
 /**
  * Server-Sent Events, read with fetch: an EventSource hides the status and Retry-After.
  *
- * A stream comes back by itself: after a failure with growing pauses, after its end at once, with the id of the last
- * event. It is closed 10 seconds after the tab is hidden, and opened again when the tab is in view.
+ * A stream comes back by itself with the id of the last event: at once after its end, with growing pauses after a failure
+ * or an early end. Neither a gateway that is back nor a sign-in nor a tab in view shortens these pauses. A stream is closed
+ * 10 seconds after the tab is hidden, and opened again when the tab is in view.
  */
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 
 import { request } from '~/api/client'
-import { gatewayFailed, gatewayHeard, onReconnect } from '~/api/connection'
+import { connection, gatewayHeard, onReconnect, streamFailed } from '~/api/connection'
 import { sessionState } from '~/api/session'
 import { backoffMilliseconds } from '~/lib/backoff'
 import { NotConnected, Problem } from '~/lib/problem'
@@ -39,6 +40,9 @@ const HIDDEN_SECONDS = 10
  * so before what it shows is 30 seconds old.
  */
 const SILENT_SECONDS = 28
+/** A stream that ends earlier has failed: a proxy may answer and cut it each time. */
+const STEADY_SECONDS = 5
+const AFTER_END_MILLISECONDS = 250
 const MAX_BUFFER = 8 * 1024 * 1024
 const PASSING = new Set([401, 408, 425, 429, 500, 502, 503, 504])
 
@@ -62,6 +66,9 @@ class EventStream {
   #abort: AbortController | null = null
   #lastId = ''
   #attempt = 0
+  /** When the last request was answered; Infinity: it was not. This and `#notBefore` are times of `performance.now`. */
+  #openedAt = Infinity
+  #notBefore = 0
   #isClosed = false
   #isHidden = false
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -116,12 +123,26 @@ class EventStream {
     clearTimeout(this.#timer)
     // Refused until somebody signs in.
     if (sessionState.get() !== 'signed-in') return
+    if (performance.now() < this.#notBefore) {
+      this.#connectLater()
+      return
+    }
     this.#abort = new AbortController()
     void this.#run(this.#abort)
   }
 
+  #connectLater(): void {
+    const connect = (): void => {
+      // While the gateway is away, the connection tells when to try again.
+      if (connection.get().state === 'online') this.#connect()
+    }
+    this.#timer = setTimeout(connect, this.#notBefore - performance.now())
+  }
+
   async #run(abort: AbortController): Promise<void> {
-    let wait = 0
+    let retryAfter: number | null = null
+    let hasFailed = false
+    this.#openedAt = Infinity
     try {
       const isComplete = await this.#read(abort.signal)
       if (isComplete) {
@@ -134,15 +155,21 @@ class EventStream {
         this.#finish(error)
         return
       }
-      wait = backoffMilliseconds(this.#attempt, error instanceof Problem ? error.retryAfter : null)
-      this.#attempt += 1
-      this.#options.onInterrupted?.()
-      // While the gateway is away, the connection tells when to try again.
-      if (error instanceof NotConnected) wait = Math.max(wait, 30_000)
+      hasFailed = true
+      if (error instanceof Problem) retryAfter = error.retryAfter
     }
     if (this.#abort !== abort) return
     this.#abort = null
-    this.#timer = setTimeout(() => this.#connect(), Math.max(wait, 250))
+    const isSteady = performance.now() - this.#openedAt >= STEADY_SECONDS * 1000
+    if (isSteady) this.#attempt = 0
+    let wait = AFTER_END_MILLISECONDS
+    if (hasFailed || !isSteady) {
+      wait = backoffMilliseconds(this.#attempt, retryAfter)
+      this.#attempt += 1
+      this.#options.onInterrupted?.()
+    }
+    this.#notBefore = performance.now() + wait
+    this.#connectLater()
   }
 
   #finish(problem: Problem | null): void {
@@ -154,13 +181,13 @@ class EventStream {
   async #read(signal: AbortSignal): Promise<boolean> {
     const headers = new Headers({ Accept: 'text/event-stream' })
     if (this.#lastId !== '') headers.set('Last-Event-ID', this.#lastId)
-    const response = await request(this.#options.path, { headers, signal })
+    const response = await request(this.#options.path, { headers, signal }, { isStream: true })
+    this.#openedAt = performance.now()
     if (response.body === null) return false
     this.#options.onOpen?.(this.#lastId !== '')
     const parser = createParser({
       maxBufferSize: MAX_BUFFER,
       onEvent: (message) => {
-        this.#attempt = 0
         if (message.id !== undefined) this.#lastId = message.id
         this.#options.onMessage(message)
       },
@@ -176,7 +203,7 @@ class EventStream {
   }
 }
 
-/** Reads on. Raises NotConnected, and lets the connection be tried, if nothing comes for SILENT_SECONDS. */
+/** Reads on. Raises NotConnected, and lets the gateway be asked, if nothing comes for SILENT_SECONDS. */
 async function beforeSilence<T>(
   reader: ReadableStreamDefaultReader<T>,
   signal: AbortSignal,
@@ -184,7 +211,7 @@ async function beforeSilence<T>(
   let timer: ReturnType<typeof setTimeout> | undefined
   const silence = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      if (!signal.aborted) gatewayFailed('offline')
+      if (!signal.aborted) streamFailed(true)
       reject(new NotConnected(false))
       void reader.cancel().catch(() => undefined)
     }, SILENT_SECONDS * 1000)

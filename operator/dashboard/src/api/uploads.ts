@@ -24,7 +24,7 @@ interface UploadInit {
 
 /** Does the same as `request`, and notes in `uploading` how much is sent. */
 export function upload(path: string, init: UploadInit): Promise<Response> {
-  return request(path, init, (sent) => sendWithProgress(sent, init))
+  return request(path, init, { transport: (sent) => sendWithProgress(sent, init) })
 }
 
 function sendWithProgress({ url, method, headers }: Request, { body, signal }: UploadInit): Promise<Response> {

@@ -216,7 +216,7 @@ it('resumes a broken stream after what it heard last, without reading the list',
   await waitFor(() => expect(asked).toHaveLength(2))
   send('modified', { uid: 'a' })
   breakStream()
-  await waitFor(() => expect(asked.slice(2)).toEqual(['/api/stream modified']))
+  await waitFor(() => expect(asked.slice(2)).toEqual(['/api/stream modified']), { timeout: 3000 })
   expect(shown()).toBe('a b c')
 })
 
