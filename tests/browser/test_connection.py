@@ -210,3 +210,25 @@ def test_a_stream_that_alone_fails_comes_back_with_growing_pauses(
         expect(page.get_by_text("Not live", exact=True)).to_be_visible()
     page.unroute(stream)
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
+
+
+def test_a_list_that_hears_of_no_changes_says_how_old_it_is(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-hello", chart_archive()))
+    page, stream = dashboard.page, "**/api/stream*"
+    page.clock.install()
+    page.route(stream, _cut)
+    dashboard.sign_in(accounts.with_role("view"))
+    expect(page.get_by_role("link", name="acme-ran-hello")).to_be_visible()
+    age = page.get_by_role("heading", level=1).get_by_text(re.compile(r"^as of \d\d:\d\d:\d\d$"))
+    expect(age).to_have_count(0)
+    page.clock.fast_forward(OLD_MILLISECONDS + 5000)
+    expect(age).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("list-stale")
+    page.unroute(stream)
+    page.clock.fast_forward(MAX_PAUSE_MILLISECONDS)
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    page.clock.fast_forward(5000)
+    expect(age).to_have_count(0)

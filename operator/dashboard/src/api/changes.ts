@@ -1,3 +1,5 @@
+import { useEffect } from 'react'
+
 import type { Schemas } from '~/api/client'
 import { useEventStream } from '~/api/useEventStream'
 import { queryText, type Query } from '~/lib/query'
@@ -10,6 +12,9 @@ export interface Change {
 
 /** Whether the page hears of changes now: the header shows it. */
 export const liveState = createStore<'live' | 'interrupted' | 'off'>('off')
+
+/** When the stream of changes of this page was heard last, to the second: milliseconds since 1970; 0: never. */
+export const changesHeardAt = createStore(0)
 
 interface ChangesOptions {
   /** The filters of the list, `name`, `fields`. */
@@ -24,14 +29,20 @@ interface ChangesOptions {
 
 /** Listens to changes of xApps. A page has one such stream. */
 export function useChanges({ query, enabled = true, lastEventId = '', onChange, onReset }: ChangesOptions): void {
+  const path = enabled ? `/api/stream${queryText(query)}` : null
+  // What was heard for another page says nothing of this one.
+  useEffect(() => changesHeardAt.set(0), [path])
+  const noteHeard = (): void => changesHeardAt.set(Math.floor(Date.now() / 1000) * 1000)
   useEventStream({
     slot: 'changes',
-    path: enabled ? `/api/stream${queryText(query)}` : null,
+    path,
     lastEventId,
     onOpen: (isResumed) => {
       liveState.set('live')
+      noteHeard()
       if (!isResumed) onReset()
     },
+    onHeard: noteHeard,
     onInterrupted: () => liveState.set('interrupted'),
     onEnd: () => liveState.set('off'),
     onMessage: ({ event, data }) => {

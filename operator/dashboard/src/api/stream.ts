@@ -24,6 +24,8 @@ export interface StreamOptions {
   onMessage: (message: EventSourceMessage) => void
   /** The stream is open, for the first time or again. What happened in between may be lost if `isResumed` is false. */
   onOpen?: (isResumed: boolean) => void
+  /** The stream brought something, if only a heartbeat. */
+  onHeard?: () => void
   /** The gateway refused it for good (403, 404, 409 ...), or another stream took the slot (`null`). */
   onEnd?: (problem: Problem | null) => void
   /** The stream is interrupted and will be tried again. */
@@ -198,6 +200,7 @@ class EventStream {
       if (signal.aborted) return false
       if (done) return this.#options.isEndless === false
       gatewayHeard()
+      this.#options.onHeard?.()
       parser.feed(value)
     }
   }

@@ -25,6 +25,7 @@ export function useEventStream({
       lastEventId: latest.current.lastEventId ?? '',
       onMessage: (message) => latest.current.onMessage(message),
       onOpen: (isResumed) => latest.current.onOpen?.(isResumed),
+      onHeard: () => latest.current.onHeard?.(),
       onEnd: (problem) => latest.current.onEnd?.(problem),
       onInterrupted: () => latest.current.onInterrupted?.(),
     })

@@ -2,10 +2,12 @@ import { getRouteApi } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { memo, useCallback, useEffect, useRef, useState, type ReactElement, type Ref } from 'react'
 
+import { changesHeardAt } from '~/api/changes'
 import type { XApp } from '~/api/queries/xapps'
 import { curlCommand } from '~/lib/commands'
 import { listedXApps } from '~/lib/listedXApps'
 import type { XAppsFilters, XAppsSearch } from '~/lib/routeSearch'
+import { useStore } from '~/lib/useStore'
 import { filterSearch, filtersOf, isFiltered, NO_FILTERS } from '~/lib/xapps/listQuery'
 import { Button } from '~/ui/Button'
 import { classes } from '~/ui/classes'
@@ -16,6 +18,8 @@ import { Bar } from '~/ui/Notice'
 import { Page } from '~/ui/Page'
 import { Pagination, useLeftPage } from '~/ui/Pagination'
 import { QueryContent } from '~/ui/Panel'
+import { AsOf } from '~/ui/Time'
+import { useNow } from '~/ui/useNow'
 
 import { COLUMNS } from './columns'
 import { DeployLink } from './DeployLink'
@@ -31,6 +35,7 @@ const UninstallDialog = lazyDialog('Uninstall', async () => (await import('./Uni
 
 const route = getRouteApi('/xapps')
 const NO_ROWS: readonly XApp[] = []
+const READ_AT_MILLISECONDS = 5000
 const NONE: ReadonlySet<string> = new Set()
 
 /** The list of xApps. The server filters, sorts and pages; the URL holds what is shown. */
@@ -110,6 +115,7 @@ export function XAppsPage(): ReactElement {
   return (
     <Page
       title="xApps Management"
+      heading={<Heading readAt={live.readAt} />}
       actions={<PageActions search={shownFilters} sort={search.sort} order={search.order} />}
     >
       <HealthChips search={shownFilters} isReady={live.isReady} onChange={changeFilter} />
@@ -184,6 +190,19 @@ export function XAppsPage(): ReactElement {
         />
       )}
     </Page>
+  )
+}
+
+/** The list is as old as its last answer, or as what the stream said last. */
+function Heading({ readAt }: { readAt: () => number }): ReactElement {
+  const heardAt = useStore(changesHeardAt)
+  // The page does not render again for an answer that says the same.
+  useNow(READ_AT_MILLISECONDS)
+  return (
+    <>
+      xApps Management
+      <AsOf at={Math.max(readAt(), heardAt)} />
+    </>
   )
 }
 

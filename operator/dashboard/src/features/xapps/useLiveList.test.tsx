@@ -2,6 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { act, renderHook, waitFor } from '@testing-library/react'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 
+import { changesHeardAt } from '~/api/changes'
 import { uninstallXApp } from '~/api/queries/xappActions'
 import { allowPathsInRequests } from '~/api/testRequests'
 import { useLiveList } from '~/features/xapps/useLiveList'
@@ -251,4 +252,19 @@ it('tells whether an xApp was there when it was uninstalled', async () => {
   expect(await uninstallXApp('ric', 'bee', 'b')).toBe(true)
   isGone = true
   expect(await uninstallXApp('ric', 'bee', 'b')).toBe(false)
+})
+
+it('knows when its stream was heard last, and nothing of that for other filters', async () => {
+  const { result, rerender } = await openList(() => false)
+  await waitFor(() => expect(asked).toHaveLength(2))
+  await waitFor(() => expect(changesHeardAt.get()).toBeGreaterThan(Date.now() - 30_000))
+  changesHeardAt.set(1)
+  send('modified', { uid: 'a' })
+  await waitFor(() => expect(changesHeardAt.get()).toBeGreaterThan(Date.now() - 30_000))
+  expect(result.current.readAt()).toBeGreaterThan(Date.now() - 30_000)
+  const release = holdList()
+  rerender({ filters: { owner: 'paul' } })
+  expect(changesHeardAt.get()).toBe(0)
+  release()
+  await waitFor(() => expect(changesHeardAt.get()).toBeGreaterThan(0))
 })

@@ -34,6 +34,11 @@ interface LiveListOptions {
 
 export interface LiveList {
   answer: UseQueryResult<XAppsRead>
+  /**
+   * Returns when the answer was read: milliseconds since 1970. `answer.dataUpdatedAt` would render the page again for
+   * each change of an xApp that it does not show.
+   */
+  readAt: () => number
   /** Changes that wait for the reader, such as "3 new, 1 gone"; null: none. */
   pending: string | null
   show: () => void
@@ -172,7 +177,8 @@ export function useLiveList({ query, filters, isBusy, onGone }: LiveListOptions)
     onReset: onMissed,
   })
   const isOfShown = shownPage !== undefined && haveSameRows(pending.shown, shownPage.content)
-  return { answer, pending: isOfShown ? pending.text : null, show, isReady }
+  const readAt = (): number => client.getQueryState(list.queryKey)?.dataUpdatedAt ?? 0
+  return { answer, readAt, pending: isOfShown ? pending.text : null, show, isReady }
 }
 
 function withChange(page: XAppsRead, record: XApp): XAppsRead {
