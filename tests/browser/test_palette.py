@@ -35,6 +35,38 @@ def test_pages_actions_and_xapps_are_found_by_typing(
     dashboard.heading("acme-ran-hello")
 
 
+def test_what_the_menus_of_a_page_contain_is_found_too(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-hello", chart_archive()))
+    xapps.wait_ready("acme-ran-hello")
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps/{xapps.namespace}/acme-ran-hello")
+    dashboard.heading("acme-ran-hello")
+    expect(page.get_by_role("button", name="Uninstall...")).to_be_visible()
+    page.keyboard.press("Control+k")
+    field = page.get_by_role("combobox", name="Page, action or xApp")
+    for typed, label in (
+        ("retry", "Retry"),
+        ("roll", "Roll back..."),
+        ("copy as", "Copy as..."),
+        ("more", "Look again"),
+        ("test", "Run tests"),
+        ("api", "API"),
+    ):
+        field.fill(typed)
+        expect(page.get_by_role("option", name=label).first).to_be_visible()
+    field.fill("roll")
+    expect(page.get_by_role("option")).to_have_attribute("aria-disabled", "true")
+    expect(page.get_by_role("option")).to_contain_text("There is no other revision that worked before")
+    field.fill("suspend")
+    expect(page.get_by_role("option")).to_contain_text("In the menu More")
+    dashboard.check_accessibility()
+    dashboard.screenshots("palette-menu")
+    field.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Suspended")
+
+
 def test_enter_opens_what_was_typed_while_the_answer_is_on_its_way(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
 ) -> None:

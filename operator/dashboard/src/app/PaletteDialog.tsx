@@ -4,6 +4,7 @@ import { useDeferredValue, useEffect, useId, useState, type KeyboardEvent, type 
 
 import { xappsQuery } from '~/api/queries/xapps'
 import { describeError } from '~/lib/problem'
+import { pageMenu, type PageMenuItem } from '~/lib/pageMenus'
 import { toast } from '~/lib/toasts'
 import { copyText } from '~/ui/copyText'
 import { Dialog } from '~/ui/Dialog'
@@ -15,6 +16,8 @@ interface Entry {
   id: string
   label: string
   more: string
+  /** It is found by these words too. */
+  words?: string
   /** Why it is off now. */
   reason?: string | undefined
   run: () => void
@@ -28,6 +31,7 @@ const PAGES = [
   ['/services', 'Services'],
   ['/about', 'About'],
 ] as const
+const API_DOCS = '/api/docs'
 const FOUND_MAX = 10
 
 /** Pages, actions of the open page, and xApps, found by typing. */
@@ -41,12 +45,17 @@ export function PaletteDialog({ onClose }: { onClose: () => void }): ReactElemen
   const typed = text.trim()
   const search = useDeferredValue(typed)
   const found = useQuery({ ...xappsQuery({ search, per_page: FOUND_MAX, sort: 'name' }), enabled: search !== '' })
-  const pages = PAGES.map(([to, label]) => ({ id: to, label, more: 'Page', run: () => void navigate({ to }) }))
+  const pages: Entry[] = [
+    ...PAGES.map(([to, label]) => ({ id: to, label, more: 'Page', run: () => void navigate({ to }) })),
+    { id: API_DOCS, label: 'API', more: 'Page', run: () => window.location.assign(API_DOCS) },
+  ]
   // Until the answer to this text is there, only what fits it of the one before: Enter must not open another xApp.
   const isCurrent = search === typed && !found.isPlaceholderData
   const xapps = typed === '' ? [] : (found.data?.content ?? []).filter(({ name }) => isCurrent || name.includes(typed))
   const entries: readonly Entry[] = [
-    ...[...actions, ...pages].filter(({ label }) => label.toLowerCase().includes(typed.toLowerCase())),
+    ...[...actions, ...pages].filter(({ label, words = '' }) =>
+      `${words} ${label}`.toLowerCase().includes(typed.toLowerCase()),
+    ),
     ...xapps.map(({ namespace, name, phase }) => ({
       id: `${namespace}/${name}`,
       label: name,
@@ -128,7 +137,10 @@ export function PaletteDialog({ onClose }: { onClose: () => void }): ReactElemen
   )
 }
 
-/** What can be done on the open page: its buttons, and links that look like buttons, outside of tables and forms. */
+/**
+ * What can be done on the open page: its buttons, links that look like buttons, and what its menus contain, outside of
+ * tables and forms.
+ */
 function actionsOfPage(): readonly Entry[] {
   const found = document.querySelectorAll<HTMLElement>('#main button, #main a[data-action]')
   const known = new Set([''])
@@ -137,7 +149,15 @@ function actionsOfPage(): readonly Entry[] {
     if (known.has(label) || element.closest('table, nav, [role="tablist"], [role="group"]') !== null) return []
     // The same again, such as below a list that is empty.
     known.add(label)
-    const { reason } = element.dataset
-    return [{ id: `action-${index}`, label, more: 'Action of this page', reason, run: () => element.click() }]
+    const { reason, menu } = element.dataset
+    return [
+      { id: `action-${index}`, label, more: 'Action of this page', reason, run: () => element.click() },
+      ...(pageMenu(menu)?.items ?? []).flatMap((item) => (item === 'separator' ? [] : [actionOfMenu(label, item)])),
+    ]
   })
+}
+
+function actionOfMenu(menu: string, { id, label, right, onAction }: PageMenuItem): Entry {
+  const reason = right?.allowed === false ? (right.reason ?? 'Not possible now') : undefined
+  return { id: `${menu} ${id}`, label, words: menu, more: `In the menu ${menu}`, reason, run: onAction }
 }

@@ -30,6 +30,8 @@ export interface ButtonProps {
   'aria-expanded'?: boolean
   'aria-controls'?: string
   'aria-pressed'?: boolean
+  /** The id in `lib/pageMenus.ts` of the menu that it opens. */
+  'data-menu'?: string
   className?: string | undefined
 }
 

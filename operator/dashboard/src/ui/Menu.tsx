@@ -1,5 +1,13 @@
 import { Check, ChevronDown } from 'lucide-react'
-import { useState, type ComponentPropsWithRef, type ReactElement, type ReactNode } from 'react'
+import {
+  useEffect,
+  useId,
+  useRef,
+  useState,
+  type ComponentPropsWithRef,
+  type ReactElement,
+  type ReactNode,
+} from 'react'
 import {
   Menu as AriaMenu,
   MenuItem as AriaMenuItem,
@@ -9,7 +17,7 @@ import {
   Text as AriaText,
 } from 'react-aria-components'
 
-import type { Right } from '~/lib/rights'
+import { registerMenu, type PageMenuItem } from '~/lib/pageMenus'
 import { toast } from '~/lib/toasts'
 import { Button, type ButtonProps } from '~/ui/Button'
 import { classes } from '~/ui/classes'
@@ -19,17 +27,13 @@ import { MiddleText, Text } from '~/ui/Text'
 import fieldStyles from './fieldStyles.module.css'
 import styles from './Menu.module.css'
 
-export interface MenuAction {
-  id: string
-  label: string
+/** A refused item stays in the menu with its reason; choosing it copies the reason. */
+export interface MenuAction extends PageMenuItem {
   icon?: ReactNode
   description?: string
-  /** A refused item stays in the menu with its reason; choosing it copies the reason. */
-  right?: Right
   isDanger?: boolean
   /** For items of which one is chosen. */
   isSelected?: boolean
-  onAction: () => void
 }
 
 interface MenuButtonProps extends Pick<ButtonProps, 'variant' | 'size' | 'icon'> {
@@ -52,6 +56,12 @@ export function MenuButton({
   icon,
 }: MenuButtonProps): ReactElement {
   const [isOpen, setOpen] = useState(false)
+  const id = useId()
+  const latest = useRef({ label, items })
+  useEffect(() => {
+    latest.current = { label, items }
+  })
+  useEffect(() => registerMenu(id, () => latest.current), [id])
   const change = (open: boolean): void => {
     setOpen(open)
     onOpenChange?.(open)
@@ -59,9 +69,9 @@ export function MenuButton({
   return (
     <MenuTrigger isOpen={isOpen} onOpenChange={change}>
       {showsIconOnly ? (
-        <Button variant={variant ?? 'quiet'} size={size} icon={icon} label={label} />
+        <Button variant={variant ?? 'quiet'} size={size} icon={icon} label={label} data-menu={id} />
       ) : (
-        <Button variant={variant} size={size} icon={icon}>
+        <Button variant={variant} size={size} icon={icon} data-menu={id}>
           <MiddleText>{label}</MiddleText>
           <ChevronDown size={16} aria-hidden />
         </Button>
