@@ -17,13 +17,13 @@ export function CommandPalette(): ReactElement {
   const [open, setOpen] = useState<'none' | 'palette' | 'keys'>('none')
   const close = (): void => setOpen('none')
   useKeyBindings([
-    { keys: 'Ctrl+k', label: 'Search or jump', group: 'Go', inFields: true, run: () => setOpen('palette') },
-    { keys: '?', label: 'Show the keys', group: 'Go', run: () => setOpen('keys') },
-    { keys: 'g x', label: 'xApps Management', group: 'Go', run: () => void navigate({ to: '/xapps' }) },
-    { keys: 'g d', label: 'Deploy', group: 'Go', run: () => void navigate({ to: '/deploy' }) },
-    { keys: 'g r', label: 'Repositories', group: 'Go', run: () => void navigate({ to: '/repositories' }) },
-    { keys: 'g s', label: 'Services', group: 'Go', run: () => void navigate({ to: '/services' }) },
-    { keys: '/', label: 'Search in this page', group: 'Page', run: focusSearch },
+    { keys: 'Ctrl+k', inFields: true, run: () => setOpen('palette') },
+    { keys: '?', run: () => setOpen('keys') },
+    { keys: 'g x', run: () => void navigate({ to: '/xapps' }) },
+    { keys: 'g d', run: () => void navigate({ to: '/deploy' }) },
+    { keys: 'g r', run: () => void navigate({ to: '/repositories' }) },
+    { keys: 'g s', run: () => void navigate({ to: '/services' }) },
+    { keys: '/', run: focusSearch },
   ])
   return (
     <>

@@ -2,11 +2,13 @@ import { describe, expect, it } from 'vitest'
 
 import { createKeyMatcher, keyName, type KeyBinding } from '~/lib/keyBindings'
 
-function binding(keys: string, inFields = false): KeyBinding {
-  return { keys, label: keys, group: 'Page', run: () => undefined, inFields }
+function binding(keys: KeyBinding['keys'], inFields = false): KeyBinding {
+  return { keys, run: () => undefined, inFields }
 }
 
-const BINDINGS = ['/', 'g x', 'g d', 'x', '?', 'Ctrl+k'].map((keys) => binding(keys, keys.startsWith('Ctrl')))
+const BINDINGS = (['/', 'g x', 'g d', 'x', '?', 'Ctrl+k'] as const).map((keys) =>
+  binding(keys, keys.startsWith('Ctrl')),
+)
 
 function typed(keys: string[], { isInField = false, gap = 100 } = {}): (string | null)[] {
   const match = createKeyMatcher()

@@ -1,12 +1,11 @@
 /** The keys of all open pages. Components register them with `useKeyBindings`; one listener runs them. */
 
+import type { MappedKeys } from '~/lib/keyMap'
 import { createStore } from '~/lib/store'
 
 export interface KeyBinding {
   /** One key or a sequence, such as "/", "g x", "Ctrl+k", "Ctrl+Enter". Letters are lower case. */
-  keys: string
-  label: string
-  group: 'Go' | 'List' | 'xApp' | 'Page'
+  keys: MappedKeys
   run: () => void
   /** Also while a field has the focus. */
   inFields?: boolean

@@ -104,7 +104,7 @@ export function DeployPage() {
   const submit = (): void => {
     if (right.allowed && !isBusy) runSubmit()
   }
-  useMainKey('Submit', submit)
+  useMainKey(submit)
   const change = (field: FieldName, value: string | boolean): void => {
     setLocal(null)
     setField(field, value)

@@ -138,7 +138,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
     if (isFresh) runUpgrade()
     else runPreview()
   }
-  useMainKey('Preview, then upgrade', main)
+  useMainKey(main)
   const problems = new Map(form.problems)
   for (const [field, errors] of fieldErrors(error?.error))
     problems.set(field, errors.map(({ message }) => message).join(' '))

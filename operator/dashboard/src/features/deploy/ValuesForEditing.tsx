@@ -135,7 +135,7 @@ export function ValuesForEditing({ config, uid, generation, refetch }: ValuesFor
     if (isFresh) upgrade.mutate(text)
     else preview.mutate(text)
   }
-  useMainKey('Preview, then upgrade', main)
+  useMainKey(main)
   return (
     <div className={styles.stack}>
       <LeaveGuard when={isChanged && !isDone} />

@@ -8,8 +8,8 @@ import { useKeyBindings } from '~/ui/useKeyBindings'
  *
  * Widgets keep keys to themselves, so the page listens before them. Dialogs and menus have main buttons of their own.
  */
-export function useMainKey(label: string, run: () => void): void {
-  useKeyBindings([{ keys: 'Ctrl+Enter', label, group: 'Page', inFields: true, run }])
+export function useMainKey(run: () => void): void {
+  useKeyBindings([{ keys: 'Ctrl+Enter', inFields: true, run }])
   const pressed = useEffectEvent(run)
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {

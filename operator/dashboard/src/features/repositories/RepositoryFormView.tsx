@@ -48,7 +48,7 @@ export function RepositoryFormView(props: RepositoryFormViewProps): ReactElement
   const save = (): void => {
     if (right.allowed && !form.isSaving && !form.isTesting) form.runSave()
   }
-  useKeyBindings([{ keys: 'Ctrl+Enter', label: 'Save', group: 'Page', inFields: true, run: save }])
+  useKeyBindings([{ keys: 'Ctrl+Enter', inFields: true, run: save }])
   return (
     <form
       className={styles.stack}

@@ -167,8 +167,8 @@ function Steppers({ id }: { id: XAppId }): ReactElement {
     void navigate({ to: '/xapps/$namespace/$name', params: to.key })
   }
   useKeyBindings([
-    { keys: '[', label: 'Previous xApp of the list', group: 'xApp', run: () => go(previous) },
-    { keys: ']', label: 'Next xApp of the list', group: 'xApp', run: () => go(next) },
+    { keys: '[', run: () => go(previous) },
+    { keys: ']', run: () => go(next) },
   ])
   const right = (to: Neighbour | null, end: string): Right | undefined =>
     to !== null ? undefined : refused(isListed ? end : 'Open the list of xApps first: these step through it')

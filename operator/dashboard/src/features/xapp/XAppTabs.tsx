@@ -2,6 +2,7 @@ import { useLocation, useNavigate } from '@tanstack/react-router'
 import type { ReactElement } from 'react'
 
 import { useOpenXApp } from '~/features/xapp/openXApp'
+import type { MappedKeys } from '~/lib/keyMap'
 import { Link } from '~/ui/Link'
 import { TabLinks } from '~/ui/TabLinks'
 import { useKeyBindings } from '~/ui/useKeyBindings'
@@ -23,28 +24,20 @@ export function XAppTabs(): ReactElement {
   const navigate = useNavigate()
   const { pathname } = useLocation()
   useKeyBindings([
-    ...TABS.map(({ to, label }, index) => ({
-      keys: String(index + 1),
-      label,
-      group: 'xApp' as const,
+    ...TABS.map(({ to }, index) => ({
+      keys: `${index + 1}` as MappedKeys,
       run: () => void navigate({ to, params: id }),
     })),
     {
       keys: 'e',
-      label: 'Edit values',
-      group: 'xApp',
       run: () => void navigate({ to: '/xapps/$namespace/$name/values', params: id }),
     },
     {
       keys: 'u',
-      label: 'Upgrade',
-      group: 'xApp',
       run: () => void navigate({ to: '/xapps/$namespace/$name/upgrade', params: id }),
     },
     {
       keys: 'l',
-      label: 'Logs',
-      group: 'xApp',
       run: () => void navigate({ to: '/xapps/$namespace/$name/logs', params: id }),
     },
   ])

@@ -23,12 +23,10 @@ export function useListKeys(rows: readonly XApp[], onSelect: (uid: string) => vo
     document.querySelector<HTMLElement>(`[data-row="${CSS.escape(row.uid)}"] a`)?.focus()
   }
   useKeyBindings([
-    { keys: 'j', label: 'Next row', group: 'List', run: () => move(1) },
-    { keys: 'k', label: 'Previous row', group: 'List', run: () => move(-1) },
+    { keys: 'j', run: () => move(1) },
+    { keys: 'k', run: () => move(-1) },
     {
       keys: 'x',
-      label: 'Select the row',
-      group: 'List',
       run: () => {
         const row = rows[latestIndex()]
         if (row === undefined) return
@@ -38,8 +36,6 @@ export function useListKeys(rows: readonly XApp[], onSelect: (uid: string) => vo
     },
     {
       keys: 'Enter',
-      label: 'Open the row',
-      group: 'List',
       run: () => {
         const row = rows[latestIndex()]
         if (row !== undefined)
