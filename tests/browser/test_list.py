@@ -14,6 +14,7 @@ from tests.browser.shell import copied_command, in_shell
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.charts import chart_archive
+from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
 
 LONG = "acme-ran-kept" + "-kept" * 8
@@ -357,6 +358,31 @@ def test_several_xapps_are_uninstalled_and_external_ones_are_left_out(
     expect(page.get_by_role("alertdialog")).to_have_count(0)
     expect(page.locator("[role=status]:focus")).to_have_count(1)
     xapps.wait_gone("xapp", "acme-ran-03")
+
+
+def test_several_are_uninstalled_knowing_which_of_them_keep_running(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    for name, policy in (("acme-ran-gone", "Uninstall"), ("acme-ran-left", "Orphan"), ("acme-ran-left-too", "Orphan")):
+        xapps.apply(xapps.uploaded_manifest(name, workload_chart(), deletionPolicy=policy))
+        xapps.wait_ready(name)
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps?namespace={xapps.namespace}")
+    page.get_by_role("checkbox", name="Select all rows of this page").press("Space")
+    page.get_by_role("button", name="Uninstall...").click()
+    dialog = page.get_by_role("alertdialog", name="Uninstall 3 xApps?")
+    expect(dialog.get_by_text(re.compile(r"^This removes 1 Helm release: \d+ objects, 1 pod\."))).to_be_visible()
+    expect(dialog.get_by_text("2 releases keep running; only their XApps go.")).to_be_visible()
+    for name, runs_on in (("acme-ran-gone", False), ("acme-ran-left", True), ("acme-ran-left-too", True)):
+        row = dialog.get_by_role("listitem").filter(has_text=re.compile(f"/{name}( |$)"))
+        expect(row).to_have_text(f"{xapps.namespace}/{name}{' keeps running' if runs_on else ''}")
+    dashboard.check_accessibility()
+    dashboard.screenshots("uninstall-orphans")
+    dialog.get_by_role("button", name="Uninstall 3 xApps").click()
+    expect(page.get_by_text("Accepted: 3 of 3 are being uninstalled")).to_be_visible()
+    for name in ("acme-ran-gone", "acme-ran-left", "acme-ran-left-too"):
+        xapps.wait_gone("xapp", name)
+    assert sorted(xapps.names("deployment")) == ["acme-ran-left", "acme-ran-left-too"]
 
 
 def test_who_may_only_read_is_told_which_right_is_missing(

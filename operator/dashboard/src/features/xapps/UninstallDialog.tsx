@@ -8,7 +8,7 @@ import { inBatches } from '~/lib/inBatches'
 import { describeError } from '~/lib/problem'
 import { allOf, refused, type Right } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
-import { removalGaps, removalSentences } from '~/lib/xapp/removal'
+import { removalGaps, removalGapsOfSeveral, removalSentences, removalSentencesOfSeveral } from '~/lib/xapp/removal'
 import { uninstallCommands } from '~/lib/xapps/uninstallCommands'
 import { CopyAs } from '~/ui/CopyAs'
 import { ConfirmDialog } from '~/ui/Dialog'
@@ -18,6 +18,7 @@ import { Text } from '~/ui/Text'
 import { TextField } from '~/ui/TextField'
 
 import { useGone } from './useGone'
+import { useRemovals, type Removal } from './useRemovals'
 import { useUninstallRight } from './useUninstallRight'
 import styles from './XAppsPage.module.css'
 
@@ -44,6 +45,7 @@ export function UninstallDialog({ xapps, left, onClose, onDone }: UninstallDialo
   const [failures, setFailures] = useState<ReadonlyMap<string, string>>(new Map())
   const client = useQueryClient()
   const right = useUninstallRight(chosen)
+  const removals = useRemovals(chosen)
   const mustType = chosen.length >= NUMBER_TYPED_FROM
   const gone = useGone(chosen, left)
   // What it removes itself is no news.
@@ -104,10 +106,10 @@ export function UninstallDialog({ xapps, left, onClose, onDone }: UninstallDialo
       {chosen.length === 1 && chosen[0] !== undefined ? (
         <OnePreview xapp={chosen[0]} isGone={lost !== null} />
       ) : (
-        <p>This removes their Helm releases. Data of volume claims stays where the chart keeps it.</p>
+        <SeveralPreview xapps={chosen.filter(({ uid }) => isPending || !gone.has(uid))} removals={removals} />
       )}
       {(chosen.length > 1 || failures.size > 0) && (
-        <Names label="What is uninstalled" xapps={chosen} failures={failures} gone={gone} />
+        <Names label="What is uninstalled" xapps={chosen} failures={failures} gone={gone} removals={removals} />
       )}
       {external.length > 0 && (
         <>
@@ -170,14 +172,45 @@ function OnePreview({ xapp: { namespace, name, uid }, isGone }: OnePreviewProps)
   )
 }
 
+interface SeveralPreviewProps {
+  xapps: readonly XApp[]
+  removals: ReadonlyMap<string, Removal>
+}
+
+function SeveralPreview({ xapps, removals }: SeveralPreviewProps): ReactElement | null {
+  const known = xapps.flatMap(({ uid, namespace }) => {
+    const removal = removals.get(uid)
+    return removal === undefined ? [] : [{ namespace, removal }]
+  })
+  if (known.length < xapps.length) return <Skeleton lines={2} waitsFor="The gateway looks at what goes" />
+  const seen = known.flatMap(({ namespace, removal }) =>
+    'preview' in removal ? [{ namespace, preview: removal.preview }] : [],
+  )
+  const [unknown = null] = known.flatMap(({ removal }) => ('unknown' in removal ? [removal.unknown] : []))
+  return (
+    <>
+      {seen.length > 0 && <p>{removalSentencesOfSeveral(seen).join(' ')}</p>}
+      {removalGapsOfSeveral(seen).map((gap) => (
+        <p key={gap}>{gap}</p>
+      ))}
+      {unknown !== null && (
+        <p>
+          What goes with {known.length - seen.length} of them is not known: <Text>{unknown}</Text>
+        </p>
+      )}
+    </>
+  )
+}
+
 interface NamesProps {
   label: string
   xapps: readonly XApp[]
   failures?: ReadonlyMap<string, string>
   gone?: ReadonlySet<string>
+  removals?: ReadonlyMap<string, Removal>
 }
 
-function Names({ label, xapps, failures, gone }: NamesProps): ReactElement {
+function Names({ label, xapps, failures, gone, removals }: NamesProps): ReactElement {
   return (
     // The keyboard scrolls it.
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
@@ -191,12 +224,18 @@ function Names({ label, xapps, failures, gone }: NamesProps): ReactElement {
                 {' '}
                 <Text>{failures.get(uid) ?? ''}</Text>
               </span>
+            ) : gone?.has(uid) === true ? (
+              ' was uninstalled meanwhile'
             ) : (
-              gone?.has(uid) === true && ' was uninstalled meanwhile'
+              isOrphan(removals?.get(uid)) && ' keeps running'
             )}
           </li>
         ))}
       </ul>
     </div>
   )
+}
+
+function isOrphan(removal: Removal | undefined): boolean {
+  return removal !== undefined && 'preview' in removal && removal.preview.deletionPolicy === 'Orphan'
 }
