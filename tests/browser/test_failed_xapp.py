@@ -59,7 +59,10 @@ def test_a_crash_loop_shows_its_cause_and_the_log_of_the_failed_run(
     expect(cause.get_by_text(re.compile("^Pod .*, container main: CrashLoopBackOff, exit 1"))).to_be_visible()
     expect(cause.get_by_text("Its log says why")).to_be_visible()
     expect(cause.get_by_role("region", name="the last words")).to_be_visible()
-    expect(cause.get_by_role("link", name="Edit values")).to_be_visible()
+    # Once only, so that what to do needs no scrolling.
+    expect(cause.get_by_text(re.compile(r"simulated log line \d+$"))).to_have_count(1)
+    expect(cause.get_by_text("Kubelet", exact=True)).to_have_count(0)
+    expect(cause.get_by_role("link", name="Edit values")).to_be_in_viewport()
     failed_step = page.get_by_role("listitem").filter(has_text="Objects")
     expect(failed_step.get_by_label("failed")).to_be_visible()
     expect(page.get_by_role("listitem").filter(has_text="Pod").get_by_text("Degraded").first).to_be_visible()
@@ -158,6 +161,27 @@ def test_retry_upgrades_again_after_an_upgrade_was_rolled_back(
     assert "rolled back to revision" in xapps.wait_stalled(NAME)["message"]
     assert xapps.status(NAME)["lastAttempt"]["firstAt"] > before["lastAttempt"]["firstAt"]
     expect(page.get_by_text("revision 5", exact=True)).to_be_visible()
+
+
+def test_what_fails_after_a_rollback_is_told_from_the_upgrade_that_failed(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    manifest = xapps.uploaded_manifest(NAME, workload_chart(), values={"fail": "CrashLoopBackOff"}, timeout="3s")
+    xapps.apply(manifest)
+    xapps.wait_until(lambda: reason_of(xapps) == "HealthCheckFailed", what="the end of its timeout", xapp=NAME)
+    xapps.apply({**manifest, "spec": {**manifest["spec"], "values": {"fail": "ImagePullBackOff"}}})
+    assert "rolled back to revision 1" in xapps.wait_stalled(NAME)["message"]
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("view"), f"/xapps/{xapps.namespace}/{NAME}")
+    cause = page.get_by_role("region", name="Why it is not Ready")
+    upgrade = cause.get_by_text(re.compile("container main: ImagePullBackOff.*rolled back to revision 1"))
+    now = cause.get_by_text(re.compile("^In revision 1, which is in force again: Pod .* main: CrashLoopBackOff"))
+    expect(upgrade).to_be_visible()
+    expect(now).to_be_visible()
+    above, below = upgrade.bounding_box(), now.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert above["y"] < below["y"], "the headline is not about the upgrade"
 
 
 def test_the_page_of_a_failed_xapp_does_not_jump_while_it_loads(

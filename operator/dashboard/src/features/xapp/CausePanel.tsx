@@ -9,6 +9,7 @@ import { describeError } from '~/lib/problem'
 import { adviceFor } from '~/lib/xapp/advice'
 import {
   causeReport,
+  culpritLead,
   culpritText,
   findCause,
   kubeletMessage,
@@ -64,9 +65,15 @@ export function CausePanel(): ReactElement | null {
 
 function CauseCard({ cause }: { cause: Cause }): ReactElement {
   const { record, id } = useOpenXApp()
-  const { culprit, lastEvent, message } = cause
+  const { culprit, lastEvent, message, restored } = cause
   const said = kubeletMessage(cause)
   const advice = adviceFor(record, cause)
+  const headline = culprit !== null && (
+    <p className={styles.culprit}>
+      {culpritLead(cause)}Pod <Text>{culprit.pod}</Text>, container <Text>{culprit.container}</Text>:{' '}
+      <Text>{culpritText(culprit)}</Text>
+    </p>
+  )
   return (
     <Card
       title={causeTitle(record.phase)}
@@ -77,15 +84,11 @@ function CauseCard({ cause }: { cause: Cause }): ReactElement {
         </CopyButton>
       }
     >
-      {culprit !== null && (
-        <p className={styles.culprit}>
-          Pod <Text>{culprit.pod}</Text>, container <Text>{culprit.container}</Text>:{' '}
-          <Text>{culpritText(culprit)}</Text>
-        </p>
-      )}
+      {restored === null && headline}
       <div className={styles.message}>
         <Message>{message}</Message>
       </div>
+      {restored !== null && headline}
       {said !== null && (
         <Row label="Kubelet">
           <Message>{said}</Message>

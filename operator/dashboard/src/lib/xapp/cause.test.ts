@@ -136,6 +136,21 @@ describe('the cause', () => {
     expect(causeReport(FAILED, cause, new Date(0))).toMatch(/Last words:\npanic: no route to e2term$/)
   })
 
+  it('tells the revision that was given up from the one in force again', () => {
+    const rolledBack =
+      'not healthy within spec.timeout: pod kpi-9: container xapp: ErrImagePull; rolled back to revision 1'
+    const failed = { ...FAILED, message: rolledBack }
+    const other = causeOf(failed, CRASH)
+    expect(other).toMatchObject({ restored: 1, culprit: { pod: 'kpi-0' } })
+    expect(causeReport(failed, other, new Date(0))).toContain(
+      'In revision 1, which is in force again: Pod kpi-0, container xapp: CrashLoopBackOff',
+    )
+    // Of the one that was given up, pods may be there for a while.
+    expect(causeOf({ ...failed, message: rolledBack.replace('kpi-9', 'kpi-0') }, CRASH).restored).toBeNull()
+    expect(causeOf(FAILED, CRASH).restored).toBeNull()
+    expect(causeOf(failed, healthOf()).restored).toBeNull()
+  })
+
   it('is known before the health is, and without pods', () => {
     const failed = xappOf({ phase: 'Failed', ready: false, reason: 'ChartPullFailed', message: 'chart not found' })
     expect(findCause(failed, undefined)).toMatchObject({ message: 'chart not found', culprit: null })

@@ -24,6 +24,11 @@ export interface Cause {
   /** What is wrong, in the words of the operator. */
   message: string
   culprit: Culprit | null
+  /**
+   * The revision that was rolled back to, if the message is about the one that was given up, and the container at fault
+   * about this one.
+   */
+  restored: number | null
   lastEvent: XAppEvent | null
 }
 
@@ -86,7 +91,15 @@ export function findCause(xapp: XApp, health: HealthReport | undefined): Cause |
   const culprit = health === undefined ? null : findCulprit(health.pods)
   const message = (isReady ? health?.message : xapp.message) ?? health?.message ?? xapp.message ?? ''
   if (!isAtFault(xapp, culprit)) return null
-  return { message, culprit, lastEvent: lastEventOf(health, culprit) }
+  return { message, culprit, restored: restoredRevision(message, culprit), lastEvent: lastEventOf(health, culprit) }
+}
+
+const ROLLED_BACK = /^(.*); rolled back to revision (\d+)/s
+
+function restoredRevision(message: string, culprit: Culprit | null): number | null {
+  const [, failure = '', revision] = ROLLED_BACK.exec(message) ?? []
+  if (revision === undefined || culprit === null) return null
+  return failure.includes(`pod ${culprit.pod}:`) ? null : Number(revision)
 }
 
 const OUT_OF_MEMORY = 'OOMKilled'
@@ -122,6 +135,11 @@ function lastEventOf(health: HealthReport | undefined, culprit: Culprit | null):
   return own ?? warnings[0] ?? null
 }
 
+/** Returns what stands before the container at fault; empty if the message is about it too. */
+export function culpritLead({ restored }: Pick<Cause, 'restored'>): string {
+  return restored === null ? '' : `In revision ${restored}, which is in force again: `
+}
+
 /** Returns for example "CrashLoopBackOff, exit 42, 7 restarts". */
 export function culpritText({ reason, exitCode, restarts }: Culprit): string {
   const parts = [
@@ -141,7 +159,9 @@ export function causeReport(xapp: XApp, cause: Cause, at: Date): string {
     `at ${at.toISOString()}`,
     `Reason: ${xapp.reason ?? '-'}`,
     `Message: ${cause.message}`,
-    ...(culprit === null ? [] : [`Pod ${culprit.pod}, container ${culprit.container}: ${culpritText(culprit)}`]),
+    ...(culprit === null
+      ? []
+      : [`${culpritLead(cause)}Pod ${culprit.pod}, container ${culprit.container}: ${culpritText(culprit)}`]),
     ...(lastEvent === null
       ? []
       : [`Last event: ${lastEvent.reason ?? ''}: ${lastEvent.message ?? ''}, ${timesText(lastEvent.count)}`]),
