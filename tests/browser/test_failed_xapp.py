@@ -20,12 +20,13 @@ def reason_of(xapps: XAppClient) -> str:
     return "" if condition is None else str(condition["reason"])
 
 
-EXIT_CODE_IS_IN_VIEW = """(element) => {
+LIST_WIDTHS = (1280, 768, 360)
+IS_IN_VIEW = """(element, words) => {
   const range = document.createRange()
   const text = element.firstChild
-  const start = text.data.indexOf('exit code 1')
+  const start = text.data.indexOf(words)
   range.setStart(text, start)
-  range.setEnd(text, start + 'exit code 1'.length)
+  range.setEnd(text, start + words.length)
   return range.getBoundingClientRect().bottom <= element.getBoundingClientRect().bottom + 1
 }"""
 
@@ -51,7 +52,10 @@ def test_a_crash_loop_shows_its_cause_and_the_log_of_the_failed_run(
     dashboard.sign_in(accounts.with_role("edit"), f"/xapps?namespace={xapps.namespace}")
     reason = page.get_by_text("container main: CrashLoopBackOff (exit code 1")
     expect(reason).to_be_visible()
-    assert reason.evaluate(EXIT_CODE_IS_IN_VIEW), "the row cuts the exit code off"
+    for width in LIST_WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        assert reason.evaluate(IS_IN_VIEW, "exit code 1"), f"the row cuts the exit code off, {width} pixels wide"
+    page.set_viewport_size({"width": 1280, "height": 800})
     dashboard.screenshots("list-with-a-failed-xapp")
 
     page.get_by_role("link", name=NAME).click()
@@ -101,7 +105,16 @@ def test_a_failed_step_names_what_to_do_and_retry_is_one_click(
     xapps.wait_stalled(NAME)
     page = dashboard.page
 
-    dashboard.sign_in(accounts.with_role("edit"), f"/xapps/{xapps.namespace}/{NAME}")
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps?namespace={xapps.namespace}")
+    reason = page.get_by_role("row", name=NAME).get_by_text("the E2 address is missing")
+    for width in LIST_WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        expect(reason).to_be_visible()
+        assert reason.evaluate(IS_IN_VIEW, "the E2 address is missing"), f"cut off, {width} pixels wide"
+    dashboard.screenshots("list-with-a-failed-template")
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+    page.get_by_role("link", name=NAME).click()
     cause = page.get_by_role("region", name="Why it is not Ready")
     expect(cause.get_by_text("the E2 address is missing").first).to_be_visible()
     before = xapps.status(NAME).get("handled", {}).get("retryAt")

@@ -13,13 +13,29 @@ describe('rowReason', () => {
     expect(reasonOf('pod kpi-0: container xapp: OOMKilled')).toBe('container xapp: OOMKilled (pod kpi-0)')
   })
 
+  it('leaves out the timeout that has passed: the phase and the page tell of it', () => {
+    expect(reasonOf('not healthy within spec.timeout (5m0s): Job once: BackoffLimitExceeded')).toBe(
+      'Job once: BackoffLimitExceeded',
+    )
+  })
+
+  it('begins with what a template says of the values, which the place in the chart would push out of the row', () => {
+    const refused = 'the chart refuses the values at hello/templates/x.yaml:1:3: '
+    expect(reasonOf(`${refused}the E2 address is missing. Fix the values`, 'Failed', 'ValuesInvalid')).toBe(
+      'the E2 address is missing (values refused at hello/templates/x.yaml:1:3)',
+    )
+    expect(reasonOf(`${refused}a: b\nc; d`, 'Failed', 'ValuesInvalid')).toBe(
+      'a: b\nc; d (values refused at hello/templates/x.yaml:1:3)',
+    )
+  })
+
   it('says first that it was rolled back: the row calls the revision in force Healthy', () => {
     const advice = 'rolled back to revision 1; change spec, chart or values, or set the annotation retry-at'
     expect(reasonOf(`not healthy within spec.timeout: pod kpi-0: container xapp: OOMKilled; ${advice}`)).toBe(
       'Rolled back to revision 1: container xapp: OOMKilled (pod kpi-0)',
     )
     expect(reasonOf(`not healthy within spec.timeout: pod kpi-0: Unschedulable; ${advice}`)).toBe(
-      'Rolled back to revision 1: not healthy within spec.timeout: pod kpi-0: Unschedulable',
+      'Rolled back to revision 1: pod kpi-0: Unschedulable',
     )
   })
 

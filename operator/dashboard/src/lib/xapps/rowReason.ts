@@ -1,6 +1,8 @@
 import { currentMessage, type Told } from '~/lib/xapp/currentMessage'
 
 const POD_AT_FAULT = /^.*?\bpod (\S+): (container \S+: .+)$/s
+const TEMPLATE_AT_FAULT = /^the chart refuses the values at (\S+:\d+:\d+): (.+?)(?:\. Fix the values)?$/s
+const TIMEOUT = /^not healthy within spec\.timeout(?: \([^)]*\))?: /
 const ROLLED_BACK = /^; (rolled back to revision \d+)/
 
 /**
@@ -16,5 +18,8 @@ export function rowReason(xapp: Told): string {
 }
 
 function causeFirst(message: string): string {
-  return message.replace(POD_AT_FAULT, '$2 (pod $1)')
+  return message
+    .replace(POD_AT_FAULT, '$2 (pod $1)')
+    .replace(TEMPLATE_AT_FAULT, '$2 (values refused at $1)')
+    .replace(TIMEOUT, '')
 }
