@@ -140,21 +140,28 @@ def test_suspending_and_resuming(dashboard: Dashboard, accounts: Accounts, hello
     dashboard.sign_in(accounts.with_role("edit"), path(hello))
     page.get_by_role("button", name="More").click()
     dashboard.check_accessibility()
-    page.get_by_role("menuitem", name="Suspend").click()
-    expect(page.get_by_text("The operator leaves it as it is until it is resumed.")).to_be_visible()
-    dashboard.check_accessibility()
-    dashboard.screenshots("suspended")
     held: list[Route] = []
 
     def hold(route: Route) -> None:
         held.append(route)
 
     page.route("**/actions", hold, times=1)
+    page.get_by_role("menuitem", name="Suspend").click()
+    waiting = page.get_by_text(re.compile("^Waiting for the gateway"))
+    expect(waiting).to_be_visible()
+    dashboard.screenshots("waiting-for-an-answer")
+    held.pop().continue_()
+    expect(page.get_by_text("The operator leaves it as it is until it is resumed.")).to_be_visible()
+    expect(waiting).to_have_count(0)
+    dashboard.check_accessibility()
+    dashboard.screenshots("suspended")
+    page.route("**/actions", hold, times=1)
     resume = page.get_by_role("button", name="Resume")
     with page.expect_request("**/actions"):
         resume.click()
-    # Nothing is shown as done before the answer: the button says that it is on its way.
+    # Nothing is shown as done before the answer: the button says that it is on its way, and the page for how long.
     expect(resume.get_by_label("In progress")).to_be_visible()
+    expect(waiting).to_be_visible()
     expect(page.get_by_text("The operator leaves it as it is until it is resumed.")).to_be_visible()
     held.pop().continue_()
     expect(page.get_by_text("The operator leaves it as it is until it is resumed.")).to_have_count(0)

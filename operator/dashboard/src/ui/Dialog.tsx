@@ -6,6 +6,7 @@ import type { Right } from '~/lib/rights'
 import { Button, IconButton } from '~/ui/Button'
 import { classes } from '~/ui/classes'
 import { ErrorText } from '~/ui/ProblemPanel'
+import { Waiting } from '~/ui/Waiting'
 
 import styles from './Dialog.module.css'
 
@@ -94,6 +95,7 @@ export function ConfirmDialog({
       role="alertdialog"
       footer={
         <>
+          <Waiting what="Waiting for the gateway" isRunning={isPending} />
           <Button onPress={rest.onClose} autoFocus>
             {keepLabel}
           </Button>

@@ -12,6 +12,7 @@ import { Button } from '~/ui/Button'
 import { ButtonLink } from '~/ui/Link'
 import { MenuButton, type MenuAction } from '~/ui/Menu'
 import { ErrorText } from '~/ui/ProblemPanel'
+import { Waiting } from '~/ui/Waiting'
 
 type OpenDialog = 'none' | 'uninstall' | 'commands'
 
@@ -34,6 +35,7 @@ export function ActionsOfXApp(): ReactElement {
   return (
     <>
       {act.error !== null && <ErrorText error={act.error} />}
+      <Waiting what="Waiting for the gateway" isRunning={act.isPending} />
       <PageAction to="/xapps/$namespace/$name/upgrade" right={change('upgrade')} variant="primary">
         Upgrade
       </PageAction>

@@ -20,6 +20,7 @@ import { ErrorText } from '~/ui/ProblemPanel'
 import { Text } from '~/ui/Text'
 import { useDiscard } from '~/ui/useDiscard'
 import { useDraft } from '~/ui/useDraft'
+import { Waiting } from '~/ui/Waiting'
 
 import styles from './OwnApiPage.module.css'
 
@@ -136,6 +137,7 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
           kubectl={{ none: 'kubectl cannot reach the API of an xApp with your token: use curl' }}
         />
         <UndoDiscard undo={undo} />
+        <Waiting what="Waiting for the xApp" isRunning={save.isPending} />
         <span className={styles.remark}>Whether it lasts beyond a restart depends on the xApp.</span>
       </div>
     </>

@@ -8,6 +8,7 @@ import { rollbackTarget, type Remedy } from '~/lib/xapp/advice'
 import { Button } from '~/ui/Button'
 import { ButtonLink } from '~/ui/Link'
 import { ErrorText } from '~/ui/ProblemPanel'
+import { Waiting } from '~/ui/Waiting'
 
 const ACTS = { retry: 'Retry', reconcile: 'Look again', resume: 'Resume' } as const
 
@@ -19,6 +20,7 @@ export function Remedies({ remedies }: { remedies: readonly Remedy[] }): ReactEl
       {remedies.map((remedy) => (
         <RemedyButton key={remedy} remedy={remedy} act={act} />
       ))}
+      <Waiting what="Waiting for the gateway" isRunning={act.isPending} />
       {act.error !== null && <ErrorText error={act.error} />}
     </>
   )

@@ -17,6 +17,7 @@ import { ButtonLink } from '~/ui/Link'
 import { Bar, Notice } from '~/ui/Notice'
 import { ErrorText } from '~/ui/ProblemPanel'
 import type { QueryLike } from '~/ui/Panel'
+import { Waiting } from '~/ui/Waiting'
 
 /** What is special about this xApp now: uninstalled meanwhile, suspended, known by its labels only, not readable. */
 export function StateBars({ query }: { query: QueryLike<unknown> }): ReactElement {
@@ -37,9 +38,12 @@ export function StateBars({ query }: { query: QueryLike<unknown> }): ReactElemen
         <Notice
           title="Suspended"
           actions={
-            <Button size="small" right={change('act')} isPending={act.isPending} onPress={() => act.mutate('resume')}>
-              Resume
-            </Button>
+            <>
+              <Waiting what="Waiting for the gateway" isRunning={act.isPending} />
+              <Button size="small" right={change('act')} isPending={act.isPending} onPress={() => act.mutate('resume')}>
+                Resume
+              </Button>
+            </>
           }
         >
           The operator leaves it as it is until it is resumed.
