@@ -79,6 +79,9 @@ def test_a_crash_loop_shows_its_cause_and_the_log_of_the_failed_run(
     expect(page.get_by_role("checkbox", name="Previous run")).to_be_checked()
     log = page.get_by_role("log")
     expect(log).to_contain_text("simulated")
+    # That run is over.
+    expect(page.get_by_text(re.compile(r"^Complete\."))).to_be_visible()
+    expect(page.get_by_role("switch", name="Follow")).to_have_count(0)
     dashboard.check_accessibility()
     dashboard.screenshots("failed-xapp-log")
 
@@ -93,6 +96,8 @@ def test_a_crash_loop_shows_its_cause_and_the_log_of_the_failed_run(
     page.get_by_text("Previous run", exact=True).click()
     expect(page).to_have_url(re.compile(r"[?&]pod=acme-ran-kpi-[^&]*&container=main&find=simulated$"))
     expect(log).to_contain_text("simulated")
+    expect(page.get_by_text(re.compile(r"^Live\."))).to_be_visible()
+    expect(page.get_by_role("switch", name="Follow")).to_have_count(1)
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(log).not_to_contain_text("simulated")
 

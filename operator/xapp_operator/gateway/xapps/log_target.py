@@ -66,7 +66,8 @@ class LogRequest:
             since_seconds=self.since if isinstance(self.since, int) else None,
             since_time=self.since if isinstance(self.since, str) else None,
             previous=self.previous,
-            follow=self.follow,
+            # A run that is over writes no more; not every kubelet ends its log then by itself.
+            follow=self.follow and not self.previous,
             timestamps=self.follow,
             # A byte more than is sent tells that there is more.
             limit_bytes=None if self.follow else LOG_TEXT_MAX_BYTES + 1,

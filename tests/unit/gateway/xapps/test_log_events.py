@@ -151,16 +151,16 @@ def test_a_parameter_out_of_bounds_is_refused(query: str) -> None:
 def test_a_read_log_is_bounded_and_a_followed_log_has_times() -> None:
     read = LogRequest.from_query(StrictQuery(b"")).log_options("main").query_params()
     assert read == {"container": "main", "tailLines": "500", "limitBytes": "10485761"}
-    followed = (
-        LogRequest.from_query(StrictQuery(b"follow=true&tail=0&previous=true&since=5"))
-        .log_options("main")
-        .query_params()
-    )
+    followed = LogRequest.from_query(StrictQuery(b"follow=true&tail=0&since=5")).log_options("main").query_params()
     assert followed == {
         "container": "main",
         "tailLines": "0",
         "sinceSeconds": "5",
-        "previous": "true",
         "follow": "true",
         "timestamps": "true",
     }
+
+
+def test_the_log_of_a_previous_run_ends_also_as_events() -> None:
+    options = LogRequest.from_query(StrictQuery(b"follow=true&previous=true")).log_options("main").query_params()
+    assert options == {"container": "main", "tailLines": "500", "previous": "true", "timestamps": "true"}

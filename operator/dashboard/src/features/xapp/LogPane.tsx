@@ -90,7 +90,7 @@ export function LogPane({ log, since }: { log: LogOf; since: string }): ReactEle
           icon={<ArrowDown size={16} aria-hidden />}
           onPress={() => view.current?.findNext()}
         />
-        <Switch label="Follow" isSelected={isFollowed} onChange={setFollowed} />
+        {!log.previous && <Switch label="Follow" isSelected={isFollowed} onChange={setFollowed} />}
         <Switch label="Wrap" isSelected={wraps} onChange={setWraps} />
         <Switch
           label="Times"
@@ -127,7 +127,12 @@ export function LogPane({ log, since }: { log: LogOf; since: string }): ReactEle
           find={find}
         />
       </div>
-      <StateLine state={state} kept={counts.kept} isCut={fewer !== null || counts.dropped > 0} />
+      <StateLine
+        state={state}
+        isPrevious={log.previous}
+        kept={counts.kept}
+        isCut={fewer !== null || counts.dropped > 0}
+      />
     </>
   )
 }
@@ -155,22 +160,30 @@ interface LineCounts {
 
 const NO_LINES: LineCounts = { kept: 0, dropped: 0 }
 
-function StateLine({ state, kept, isCut }: { state: LogState; kept: number; isCut: boolean }): ReactElement {
+interface StateLineProps {
+  state: LogState
+  isPrevious: boolean
+  kept: number
+  isCut: boolean
+}
+
+function StateLine({ state, isPrevious, kept, isCut }: StateLineProps): ReactElement {
   if (state.name === 'refused') return <ErrorText error={state.problem} />
   const lines = `${kept.toLocaleString('en-US')} lines`
   return (
     <p className={styles.state} role="status">
-      {stateText(state)} {kept > 0 && (isCut ? `${lines}, older ones are left out` : lines)}
+      {stateText(state, isPrevious)} {kept > 0 && (isCut ? `${lines}, older ones are left out` : lines)}
     </p>
   )
 }
 
-function stateText(state: LogState): string {
+function stateText(state: LogState, isPrevious: boolean): string {
   switch (state.name) {
     case 'opening':
       return 'Reading the log.'
     case 'open':
-      return 'Live.'
+      // A run that is over does not go on: its log ends.
+      return isPrevious ? 'Reading the log.' : 'Live.'
     case 'interrupted':
       return 'Interrupted: it goes on by itself.'
     case 'ended':
