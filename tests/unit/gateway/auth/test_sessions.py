@@ -129,10 +129,12 @@ async def test_made_up_cookies_cost_one_request_per_interval(tmp_path: Path) -> 
         made_up = [
             seal(replace(real, key_name=real.key_name + at), key=Fernet(Fernet.generate_key())) for at in range(-25, 25)
         ]
+        before, started = server.reads, time.monotonic()
         found = await asyncio.gather(*(replica.open(each, proof="") for each in made_up), return_exceptions=True)
+        intervals = (time.monotonic() - started) / STATE_SECONDS
 
         assert all(isinstance(each, SessionEnded) for each in found)
-        assert server.reads <= 3
+        assert server.reads - before <= intervals + 2
 
 
 async def test_a_token_that_has_expired_begins_no_session(tmp_path: Path) -> None:
