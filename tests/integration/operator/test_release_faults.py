@@ -129,6 +129,7 @@ def test_a_permission_missing_on_deletion_is_called_so(xapps: XAppClient) -> Non
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), serviceAccountName="weak"))
     xapps.wait_ready("hello")
     xapps.kubectl("delete", "rolebinding", "write")
+    xapps.wait_until(lambda: not _may_delete_deployments(xapps, "weak"), what="the API server to notice")
     xapps.kubectl("delete", "xapp", "hello", "--wait=false")
     xapps.wait_until(
         lambda: (xapps.current_condition("hello", "Ready") or {}).get("reason") == "AccessDenied",
@@ -140,3 +141,18 @@ def test_a_permission_missing_on_deletion_is_called_so(xapps: XAppClient) -> Non
     xapps.kubectl("create", "rolebinding", "write", "--role=write", account)
     xapps.kubectl("wait", "--for=delete", "xapp/hello", "--timeout=60s")
     assert xapps.get("deployment", "hello") is None
+
+
+def _may_delete_deployments(xapps: XAppClient, account: str) -> bool:
+    spec = {
+        "user": f"system:serviceaccount:{xapps.namespace}:{account}",
+        "resourceAttributes": {
+            "namespace": xapps.namespace,
+            "verb": "delete",
+            "group": "apps",
+            "resource": "deployments",
+        },
+    }
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    answer = json.loads(xapps.kubectl("create", "-f", "-", "-o", "json", input=json.dumps(review)))
+    return bool(answer["status"]["allowed"])
