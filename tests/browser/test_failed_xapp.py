@@ -172,6 +172,8 @@ def test_retry_upgrades_again_after_an_upgrade_was_rolled_back(
     dashboard.sign_in(accounts.with_role("edit"), f"/xapps/{xapps.namespace}/{NAME}")
     cause = page.get_by_role("region", name="Why it is not Ready")
     expect(cause.get_by_text(re.compile("OOMKilled.*rolled back to revision 1")).first).to_be_visible()
+    # Until the rollback, which took its own time.
+    expect(page.get_by_text("failed after 3 s of 3 s")).to_be_visible()
     cause.get_by_role("button", name="Retry").click()
     expect(page.get_by_text("Accepted: it is tried again")).to_be_visible()
     # Helm runs again: for the upgrade, and for the rollback, since the container fails as before.

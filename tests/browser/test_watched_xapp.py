@@ -60,6 +60,9 @@ def test_a_step_that_fails_while_watched_turns_into_its_cause(
     expect(step(dashboard, "Objects", "in progress")).to_be_visible()
     expect(page.get_by_text(re.compile(r"\d s of 6 s"))).to_be_visible()
     expect(step(dashboard, "Objects", "failed")).to_be_visible()
+    # From now on the clock stands still.
+    clock = page.get_by_text("failed after 6 s of 6 s")
+    expect(clock).to_be_visible()
     cause = page.get_by_role("region", name="Why it is not Ready")
     expect(cause.get_by_text("container main: ImagePullBackOff").first).to_be_visible()
     assert before is not None
@@ -82,6 +85,10 @@ def test_a_step_that_fails_while_watched_turns_into_its_cause(
     assert "container main: ImagePullBackOff" in report
     dashboard.check_accessibility()
     dashboard.screenshots("image-never-pulls")
+
+    # Also for somebody who opens the page later.
+    page.reload()
+    expect(clock).to_be_visible()
 
 
 def test_a_chart_that_the_repository_does_not_have_is_looked_for_again(

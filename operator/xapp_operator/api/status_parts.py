@@ -82,6 +82,6 @@ class Progress(Model):
         "(values and templates), helm, or objects (becoming healthy)."
     )
     started_at: datetime | None = Field(None, description="When this step began.")
-    deadline: datetime | None = Field(None, description="When the operator gives this step up.")
+    deadline: datetime | None = Field(None, description="When the operator gives this step up, or gave it up.")
     attempt: int | None = Field(None, description="How often it was tried in a row.")
     next_try_at: datetime | None = Field(None, description="When the operator tries again after a passing failure.")

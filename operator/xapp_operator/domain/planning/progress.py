@@ -142,8 +142,16 @@ def _objects_progress(
     now: float,
 ) -> DeploymentProgress:
     count = None if attempt is None else attempt.count
-    waits = isinstance(decision, Wait) and not decision.stalled
-    if attempt is not None and attempt.outcome in HEALTH_PENDING and waits:
+    if attempt is not None and _has_timeout(decision, attempt):
         return DeploymentProgress(Step.OBJECTS, attempt.last_at, attempt.last_at + timeout_seconds, count)
     started_at = previous[1] if previous is not None and previous[0] == Step.OBJECTS else now
     return DeploymentProgress(Step.OBJECTS, started_at, attempt=count)
+
+
+def _has_timeout(decision: Wait | Nothing, attempt: Attempt) -> bool:
+    """Return whether the objects have `spec.timeout` to become healthy, or had it in vain."""
+    if not isinstance(decision, Wait):
+        return False
+    if attempt.outcome is AttemptOutcome.UNHEALTHY:
+        return decision.reason == Reason.HEALTH_CHECK_FAILED
+    return attempt.outcome in HEALTH_PENDING and not decision.stalled

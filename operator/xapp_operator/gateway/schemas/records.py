@@ -77,7 +77,9 @@ class ProgressModel(ResponseModel):
         "are not healthy. ready: done."
     )
     started_at: datetime | None = Field(description="When this step began.")
-    deadline: datetime | None = Field(description="When the operator gives this step up; null while nothing ends it.")
+    deadline: datetime | None = Field(
+        description="When the operator gives this step up, or gave it up; null if nothing ends it."
+    )
     attempt: int | None = Field(description="Number of tries in a row, from 1.")
     next_try_at: datetime | None = Field(description="When the operator tries again after a passing failure.")
 

@@ -92,8 +92,16 @@ def test_a_passing_failure_is_tried_again_until_the_timeout_since_the_first_try(
 def test_objects_have_the_timeout_since_helm_ended() -> None:
     waiting = found(Wait(Reason.PROGRESSING, "m", until=LAST + TIMEOUT), tried(AttemptOutcome.RELEASED))
     assert waiting == DeploymentProgress(Step.OBJECTS, LAST, deadline=LAST + TIMEOUT, attempt=2)
-    failed = found(Wait(Reason.HEALTH_CHECK_FAILED, "m"), tried(AttemptOutcome.UNHEALTHY), previous=("objects", LAST))
-    assert failed == DeploymentProgress(Step.OBJECTS, LAST, attempt=2)
+
+
+@pytest.mark.parametrize("stalled", [False, True])
+def test_objects_that_had_the_timeout_in_vain_keep_it(stalled: bool) -> None:
+    wait = Wait(Reason.HEALTH_CHECK_FAILED, "m", stalled=stalled)
+    # A rollback began another step meanwhile.
+    failed = found(wait, tried(AttemptOutcome.UNHEALTHY), previous=("helm", NOW - 1))
+    assert failed == DeploymentProgress(Step.OBJECTS, LAST, deadline=LAST + TIMEOUT, attempt=2)
+    later = found(Nothing(), tried(AttemptOutcome.SUCCEEDED), health=HealthStatus.DEGRADED)
+    assert later == DeploymentProgress(Step.OBJECTS, NOW, attempt=2)
 
 
 def test_a_source_that_is_away_has_its_tries_and_the_next_one() -> None:

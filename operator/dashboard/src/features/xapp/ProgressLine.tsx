@@ -8,7 +8,7 @@ import { useNow } from '~/ui/useNow'
 
 import styles from './ProgressLine.module.css'
 
-/** The steps of the deployment, how long the current one takes already, and when it is given up. */
+/** The steps of the deployment, how long the current one takes already or took until it failed, and when it is given up. */
 export function ProgressLine(): ReactElement | null {
   const { record, goneAt } = useOpenXApp()
   const steps = progressSteps(record)
@@ -25,11 +25,12 @@ export function ProgressLine(): ReactElement | null {
 function Times(): ReactElement | null {
   const { record, goneAt } = useOpenXApp()
   const now = useNow(1000)
-  const { elapsed, limit, nextTry } = stepTimes(record, goneAt?.getTime() ?? now)
+  const { elapsed, isOver, limit, nextTry } = stepTimes(record, goneAt?.getTime() ?? now)
   if (elapsed === null) return null
   const { attempt } = record.progress ?? { attempt: null }
   return (
     <span className={styles.times}>
+      {isOver && 'failed after '}
       {longDurationText(elapsed)}
       {limit !== null && ` of ${longDurationText(limit)}`}
       {attempt !== null && attempt > 1 && `, try ${attempt}`}

@@ -16,6 +16,7 @@ export function xappOf(changes: Partial<XApp> = {}): XApp {
     message: 'revision 1 of kpi 1.0.0 is deployed and healthy',
     progress: { step: 'ready', startedAt: null, deadline: null, attempt: null, nextTryAt: null },
     release: { revision: 1 },
+    conditions: [],
     history: [
       { revision: 1, status: 'deployed', action: 'install', description: 'Install complete', wasHealthy: true },
     ],

@@ -65,11 +65,38 @@ describe('the times of a step', () => {
       deadline: '2026-11-22T05:05:00Z',
       nextTryAt: '2026-11-22T05:02:15Z',
     })
-    expect(stepTimes({ ...DEPLOYING, progress }, now)).toEqual({ elapsed: 130, limit: 300, nextTry: 5 })
+    expect(stepTimes({ ...DEPLOYING, progress }, now)).toEqual({ elapsed: 130, isOver: false, limit: 300, nextTry: 5 })
+  })
+
+  it('stand still once the objects have not become healthy in time', () => {
+    const startedAt = '2026-11-22T05:00:00Z'
+    const progress = progressOf({ step: 'objects', startedAt, deadline: '2026-11-22T05:00:03Z' })
+    const failed = { ...DEPLOYING, reason: 'HealthCheckFailed', progress }
+    expect(stepTimes(failed, now)).toEqual({ elapsed: 3, isOver: true, limit: 3, nextTry: null })
+    // After a rollback, which took its time.
+    const conditions = [{ type: 'Stalled', lastTransitionTime: '2026-11-22T05:01:00Z' }]
+    expect(stepTimes({ ...failed, stalled: true, conditions }, now)).toMatchObject({ elapsed: 3, isOver: true })
+    // By the clock of the cluster: that of the reader may be slow.
+    expect(stepTimes(failed, now - 3_600_000)).toMatchObject({ elapsed: 3, isOver: true })
+    // What has become unhealthy later has no limit, and its time goes on.
+    const later = { ...failed, progress: { ...progress, deadline: null } }
+    expect(stepTimes(later, now)).toEqual({ elapsed: 130, isOver: false, limit: null, nextTry: null })
+  })
+
+  it('stand still once the operator gives up, and go on while it tries again', () => {
+    const progress = progressOf({ startedAt: '2026-11-22T05:00:00Z' })
+    const conditions = [{ type: 'Stalled', lastTransitionTime: '2026-11-22T05:00:12Z' }]
+    const stalled = { ...DEPLOYING, reason: 'InstallFailed', stalled: true, conditions, progress }
+    expect(stepTimes(stalled, now)).toEqual({ elapsed: 12, isOver: true, limit: null, nextTry: null })
+    const passing = progressOf({ ...progress, deadline: '2026-11-22T05:01:00Z', nextTryAt: '2026-11-22T05:02:15Z' })
+    expect(stepTimes({ ...stalled, stalled: false, progress: passing }, now)).toMatchObject({
+      elapsed: 130,
+      nextTry: 5,
+    })
   })
 
   it('are none once it is Ready', () => {
-    expect(stepTimes(xappOf(), now)).toEqual({ elapsed: null, limit: null, nextTry: null })
+    expect(stepTimes(xappOf(), now)).toEqual({ elapsed: null, isOver: false, limit: null, nextTry: null })
   })
 })
 
@@ -78,10 +105,14 @@ describe('nothing moves any more', () => {
     expect(isSettled(xappOf(), 'Healthy')).toBe(true)
     expect(isSettled({ ...DEPLOYING, stalled: true }, 'Degraded')).toBe(true)
     expect(isSettled(xappOf({ phase: 'Suspended', progress: null }), 'Healthy')).toBe(true)
+    const progress = progressOf({ step: 'objects', deadline: '2026-11-22T05:00:03Z' })
+    expect(isSettled({ ...DEPLOYING, reason: 'HealthCheckFailed', progress }, 'Degraded')).toBe(true)
   })
 
   it('but not while it deploys, becomes healthy or goes', () => {
     expect(isSettled({ ...DEPLOYING, progress: progressOf({}) }, 'Unknown')).toBe(false)
+    const progress = progressOf({ step: 'objects', deadline: '2026-11-22T05:00:03Z' })
+    expect(isSettled({ ...DEPLOYING, progress }, 'Degraded')).toBe(false)
     expect(isSettled(xappOf(), 'Progressing')).toBe(false)
     expect(isSettled(xappOf({ phase: 'Uninstalling' }), 'Healthy')).toBe(false)
   })

@@ -25,11 +25,15 @@ export function progressSteps(xapp: XApp): ProgressStep[] {
   if (progress === null) return []
   const at = ORDER.indexOf(STEP_OF[progress.step])
   const isReady = progress.step === 'ready'
-  const hasFailed = !isReady && (xapp.stalled || isFailureReason(xapp.reason))
+  const isOver = hasFailed(xapp)
   return ORDER.map((id, index) => {
-    const state = index < at || isReady ? 'done' : index > at ? 'waiting' : hasFailed ? 'failed' : 'current'
+    const state = index < at || isReady ? 'done' : index > at ? 'waiting' : isOver ? 'failed' : 'current'
     return { id, label: labelOf(id, state, xapp), state }
   })
+}
+
+function hasFailed({ progress, stalled, reason }: Pick<XApp, 'progress' | 'stalled' | 'reason'>): boolean {
+  return progress !== null && progress.step !== 'ready' && (stalled || isFailureReason(reason))
 }
 
 function labelOf(id: ProgressStep['id'], state: ProgressStep['state'], xapp: XApp): string {
@@ -56,26 +60,40 @@ function helmAction(xapp: XApp): string {
 }
 
 export interface StepTimes {
-  /** Seconds since the step began; null if it has no clock. */
+  /** Seconds since the step began, or until it failed for good; null if it has no clock. */
   elapsed: number | null
+  /** Whether it has failed for good, so that its clock stands still. */
+  isOver: boolean
   /** Seconds that the step may take; null if nothing ends it. */
   limit: number | null
   /** Seconds until the next try; null if there is none. */
   nextTry: number | null
 }
 
-/** Returns the times of the step that runs. `now`: milliseconds since 1970. */
+/** Returns the times of the step that runs, or has failed. `now`: milliseconds since 1970. */
 export function stepTimes(xapp: XApp, now: number): StepTimes {
   const { progress } = xapp
-  if (progress === null || progress.step === 'ready') return { elapsed: null, limit: null, nextTry: null }
+  if (progress === null || progress.step === 'ready') {
+    return { elapsed: null, isOver: false, limit: null, nextTry: null }
+  }
   const started = millisecondsOf(progress.startedAt)
   const deadline = millisecondsOf(progress.deadline)
   const nextTry = millisecondsOf(progress.nextTryAt)
+  const failed = failedAt(xapp)
   return {
-    elapsed: started === null ? null : Math.max(0, (now - started) / 1000),
+    elapsed: started === null ? null : Math.max(0, ((failed ?? now) - started) / 1000),
+    isOver: failed !== null,
     limit: started === null || deadline === null ? null : (deadline - started) / 1000,
     nextTry: nextTry === null ? null : Math.max(0, (nextTry - now) / 1000),
   }
+}
+
+/** Returns when the step failed for good, by the clock of the cluster; null if it has not, or if that is not known. */
+function failedAt(xapp: XApp): number | null {
+  const { progress, stalled, conditions } = xapp
+  if (progress?.nextTryAt !== null || !hasFailed(xapp)) return null
+  const since = conditions.find(({ type }) => stalled && type === 'Stalled')?.lastTransitionTime
+  return millisecondsOf(progress.deadline ?? since ?? null)
 }
 
 function millisecondsOf(text: string | null): number | null {
@@ -86,10 +104,11 @@ function millisecondsOf(text: string | null): number | null {
 
 /** Returns whether nothing moves any more, so that looking every 15 seconds is enough. */
 export function isSettled(
-  xapp: Pick<XApp, 'phase' | 'stalled' | 'progress'>,
+  xapp: Pick<XApp, 'phase' | 'stalled' | 'progress' | 'reason'>,
   healthStatus: string | undefined,
 ): boolean {
   if (xapp.phase === 'Uninstalling' || healthStatus === undefined || healthStatus === 'Progressing') return false
   if (xapp.stalled || xapp.phase === 'Suspended' || xapp.progress === null) return true
-  return xapp.progress.step === 'ready' || (xapp.progress.step === 'objects' && xapp.progress.deadline === null)
+  if (xapp.progress.step === 'objects') return xapp.progress.deadline === null || hasFailed(xapp)
+  return xapp.progress.step === 'ready'
 }

@@ -78,6 +78,11 @@ export interface Revision {
   wasHealthy: boolean | null
 }
 
+export interface Condition {
+  type: string
+  lastTransitionTime: string | null
+}
+
 export interface XApp {
   name: string
   namespace: string
@@ -91,6 +96,7 @@ export interface XApp {
   message: string | null
   progress: Progress | null
   release: { revision: number | null }
+  conditions: readonly Condition[]
   history: readonly Revision[]
   resources: { total: number; ready: number }
 }
