@@ -212,6 +212,24 @@ def test_a_stream_that_alone_fails_comes_back_with_growing_pauses(
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
 
 
+def test_a_page_is_back_after_a_lost_request_where_a_proxy_passes_on_the_api_only(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-hello", chart_archive()))
+    page = dashboard.page
+    page.route("**/readyz", _cut)
+    page.add_init_script(_COUNT_BARS)
+    dashboard.sign_in(accounts.with_role("view"))
+    row = page.get_by_role("link", name="acme-ran-hello")
+    expect(row).to_be_visible()
+    page.route("**/api/xapps?*", _cut, times=1)
+    page.reload()
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    expect(row).to_be_visible()
+    expect(page.get_by_text("Not connected")).to_have_count(0)
+    assert page.evaluate("window.bars") > 0
+
+
 def test_a_list_that_hears_of_no_changes_says_how_old_it_is(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
 ) -> None:

@@ -14,7 +14,7 @@ import {
 
 const SILENT_MILLISECONDS = 18_000
 
-let answer: () => Promise<Response> = () => Promise.reject(new Error('away'))
+let answer: (path: string) => Promise<Response> = () => Promise.reject(new Error('away'))
 let asked = 0
 let day = Date.now()
 let stop: () => void = () => undefined
@@ -22,6 +22,14 @@ let stop: () => void = () => undefined
 function setHidden(hidden: boolean): void {
   Object.defineProperty(document, 'hidden', { value: hidden, configurable: true })
   document.dispatchEvent(new Event('visibilitychange'))
+}
+
+/** Lets the probe wait, and the second one fail at once. Returns how to let the first one fail. */
+function holdProbe(): () => void {
+  let reject: (error: Error) => void = () => undefined
+  answer = (path) =>
+    path === '/readyz' ? new Promise((_, fail) => (reject = fail)) : Promise.reject(new Error('timed out'))
+  return () => reject(new Error('timed out'))
 }
 
 beforeEach(() => {
@@ -32,9 +40,9 @@ beforeEach(() => {
   vi.spyOn(Math, 'random').mockReturnValue(0.5)
   asked = 0
   answer = () => Promise.resolve(new Response())
-  vi.stubGlobal('fetch', () => {
-    asked += 1
-    return answer()
+  vi.stubGlobal('fetch', (path: string) => {
+    if (path === '/readyz') asked += 1
+    return answer(path)
   })
   connection.set({ state: 'online', lastAnswerAt: Date.now(), nextTryAt: null })
   stop = watchGateway()
@@ -77,12 +85,11 @@ it('does not ask while a stream hears the gateway, or the tab is hidden, and ask
 })
 
 it('asks one question at a time, which does not count when the gateway is heard meanwhile', async () => {
-  let fail: (error: Error) => void = () => undefined
-  answer = () => new Promise((_, reject) => (fail = reject))
+  const fail = holdProbe()
   await vi.advanceTimersByTimeAsync(SILENT_MILLISECONDS + 5000)
   expect(asked).toBe(1)
   gatewayAnswered()
-  fail(new Error('timed out'))
+  fail()
   await vi.advanceTimersByTimeAsync(0)
   expect(connection.get().state).toBe('online')
 })
@@ -150,17 +157,39 @@ it('asks at once when something is answered during a long pause, but not before 
   expect(connection.get().state).toBe('online')
 })
 
+describe('where a proxy passes on the pages and the API only', () => {
+  it.each([
+    ['loses', () => Promise.reject(new Error('lost'))],
+    ['refuses', () => Promise.resolve(new Response(null, { status: 404 }))],
+    ['does not reach anything for', () => Promise.resolve(new Response(null, { status: 502 }))],
+  ])('is back when the API answers, although it %s the probe', async (_, refuse) => {
+    answer = (path) => (path.startsWith('/api/') ? Promise.resolve(new Response()) : refuse())
+    gatewayFailed('offline')
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(connection.get()).toMatchObject({ state: 'online', nextTryAt: null })
+  })
+
+  it('is away while the API does not answer either, or the gateway says that it starts', async () => {
+    answer = () => Promise.resolve(new Response(null, { status: 502 }))
+    gatewayFailed('offline')
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(connection.get().state).toBe('offline')
+    answer = (path) => Promise.resolve(new Response(null, { status: path.startsWith('/api/') ? 200 : 503 }))
+    await vi.advanceTimersByTimeAsync(2000)
+    expect(connection.get().state).toBe('starting')
+  })
+})
+
 it('is away until its probe succeeds, and goes on to ask while other requests are answered', async () => {
   const reconnected = vi.fn()
   const stopListening = onReconnect(reconnected)
-  let fail: (error: Error) => void = () => undefined
-  answer = () => new Promise((_, reject) => (fail = reject))
+  const fail = holdProbe()
   gatewayFailed('offline')
   gatewayAnswered()
   expect(connection.get().state).toBe('offline')
   await vi.advanceTimersByTimeAsync(1500)
   gatewayAnswered()
-  fail(new Error('lost'))
+  fail()
   await vi.advanceTimersByTimeAsync(0)
   expect(connection.get().nextTryAt).toBeGreaterThan(Date.now())
   expect(reconnected).not.toHaveBeenCalled()

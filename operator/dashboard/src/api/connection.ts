@@ -20,9 +20,12 @@ export interface Connection {
 export const connection = createStore<Connection>({ state: 'online', lastAnswerAt: 0, nextTryAt: null })
 
 const PROBE = '/readyz'
-const PROBE_TIMEOUT_MILLISECONDS = 10_000
+/** A proxy may pass on the pages and the API, and nothing else. This path needs no rights, and tells less: not "ready". */
+const SECOND_PROBE = '/api/about'
+/** Of each of the two. */
+const PROBE_TIMEOUT_MILLISECONDS = 5000
 /**
- * A stream hears the gateway every 15 seconds. A page without one asks after a longer silence: with the timeout, a page
+ * A stream hears the gateway every 15 seconds. A page without one asks after a longer silence: with the timeouts, a page
  * knows that the gateway is away before what it shows is 30 seconds old.
  */
 const SILENT_MILLISECONDS = 18_000
@@ -131,11 +134,21 @@ function gatewayIsReady(): void {
   reconnected()
 }
 
+/** Returns what the gateway answers; the second probe is for a gateway of which the first one says nothing. */
+async function askGateway(): Promise<Response> {
+  const response = await ask(PROBE).catch(() => null)
+  return response?.ok || response?.status === STATUS_UNAVAILABLE ? response : ask(SECOND_PROBE)
+}
+
+function ask(path: string): Promise<Response> {
+  return fetch(path, { cache: 'no-store', signal: AbortSignal.timeout(PROBE_TIMEOUT_MILLISECONDS) })
+}
+
 async function probe(): Promise<void> {
   const { state, lastAnswerAt } = connection.get()
   if (state !== 'online') connection.set((current) => ({ ...current, nextTryAt: null }))
   try {
-    const response = await fetch(PROBE, { cache: 'no-store', signal: AbortSignal.timeout(PROBE_TIMEOUT_MILLISECONDS) })
+    const response = await askGateway()
     if (response.ok) gatewayIsReady()
     else {
       // A proxy in front of the gateway answers for it with 502.
