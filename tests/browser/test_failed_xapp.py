@@ -189,6 +189,9 @@ def test_what_fails_after_a_rollback_is_told_from_the_upgrade_that_failed(
     manifest = xapps.uploaded_manifest(NAME, workload_chart(), values={"fail": "CrashLoopBackOff"}, timeout="3s")
     xapps.apply(manifest)
     xapps.wait_until(lambda: reason_of(xapps) == "HealthCheckFailed", what="the end of its timeout", xapp=NAME)
+    # As if an earlier version of the operator had deployed it: no rollback is to a revision that never was healthy.
+    patch = '[{"op": "remove", "path": "/status/history/0/wasHealthy"}]'
+    xapps.kubectl("patch", "xapp", NAME, "--subresource=status", "--type=json", "-p", patch)
     xapps.apply({**manifest, "spec": {**manifest["spec"], "values": {"fail": "ImagePullBackOff"}}})
     assert "rolled back to revision 1" in xapps.wait_stalled(NAME)["message"]
     page = dashboard.page

@@ -45,7 +45,7 @@ from xapp_operator.reconcile.inputs.release_inputs import DIGEST_LENGTH
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
-from xapp_operator.reconcile.status.revision_history import build_history, with_health
+from xapp_operator.reconcile.status.revision_history import add_known_health, build_history, with_health
 from xapp_operator.reconcile.status.status_draft import RequestField, StatusDraft, is_unhandled, requested_value
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
@@ -102,13 +102,7 @@ class Observer:
             return await self._observe_without_releases(xapp, draft, unavailable, deleting=deleting, running=running)
         desired_state = await self._resolve_desired(xapp, draft, deleting=deleting)
         desired = desired_state.digests
-        release = context.release_watch.get_release(key[0], xapp.release_name, attempt=draft.attempt)
-        if (
-            release is not None
-            and isinstance(desired, Digests)
-            and await _matches_desired_state(xapp, draft, context, release, desired)
-        ):
-            release = replace(release, digests=desired)
+        release = await self._observe_release(xapp, draft, desired)
         release_status, history = draft.release, draft.history
         labels, missing_labels, drift = LabelState(), MissingLabels(), None
         damaged: ReleaseRecordDamaged | None = None
@@ -192,6 +186,17 @@ class Observer:
             missing_labels=MissingLabels(),
             archive_owner_changes=ArchiveOwnerChanges(),
         )
+
+    async def _observe_release(
+        self, xapp: XApp, draft: StatusDraft, desired: Digests | XAppError | None
+    ) -> ObservedRelease | None:
+        context = self._context
+        release = context.release_watch.get_release(xapp.metadata.namespace, xapp.release_name, attempt=draft.attempt)
+        if release is None:
+            return None
+        if isinstance(desired, Digests) and await _matches_desired_state(xapp, draft, context, release, desired):
+            release = replace(release, digests=desired)
+        return add_known_health(release, draft.history)
 
     async def _resolve_desired(self, xapp: XApp, draft: StatusDraft, *, deleting: bool) -> _DesiredState:
         unhandled = tuple(field for field in _REVALIDATING if is_unhandled(xapp, draft.handled, field))

@@ -152,6 +152,37 @@ def _known_health(xapps: XAppClient) -> dict[int, bool | None]:
     return {each["revision"]: each.get("wasHealthy") for each in xapps.status("hello")["history"]}
 
 
+def test_without_a_revision_that_ever_was_healthy_an_upgrade_is_not_rolled_back(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"fail": "CrashLoopBackOff"}, timeout="3s")
+    xapps.apply(manifest)
+    xapps.wait_until(
+        lambda: (xapps.current_condition("hello", "Ready") or {}).get("reason") == "HealthCheckFailed",
+        what="the failure to show",
+        xapp="hello",
+    )
+    manifest["spec"]["values"] = {"fail": "ErrImagePull"}
+    xapps.apply(manifest)
+    stalled = xapps.wait_stalled("hello")
+    assert stalled["reason"] == "HealthCheckFailed"
+    assert "ErrImagePull" in stalled["message"]
+    assert "none of the earlier revisions was ever healthy" in stalled["message"]
+    assert _known_health(xapps) == {2: False, 1: False}
+
+    # A permanent failure of helm leaves nothing to return to either.
+    bad = "apiVersion: v1\nkind: Service\nmetadata: {name: hello}\nspec: {ports: [{name: http, port: 99999}]}\n"
+    chart = workload_chart(version="0.2.0", templates__service=bad)
+    xapps.apply(xapps.uploaded_manifest("hello", chart, version="0.2.0", timeout="3s"))
+    stalled = xapps.wait_stalled("hello")
+    assert stalled["reason"] == "UpgradeFailed"
+    assert "spec.ports[0].port" in stalled["message"]
+    assert "none of the earlier revisions was ever healthy" in stalled["message"]
+    assert xapps.helm_releases()["hello"]["status"] == "failed"
+
+    manifest["spec"]["values"] = {"greeting": "good"}
+    xapps.apply(manifest)
+    assert xapps.wait_ready("hello")["release"]["revision"] == 4
+
+
 def test_failed_upgrade_stays_when_rollback_is_disabled(xapps: XAppClient) -> None:
     manifest = xapps.uploaded_manifest("hello", workload_chart(), timeout="5s", upgrade={"onFailure": "none"})
     xapps.apply(manifest)

@@ -57,6 +57,57 @@ def test_revision_that_becomes_healthy_after_its_timeout_was_healthy(settings: S
     assert known_health(history) == {1: True}
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_without_a_revision_that_ever_was_healthy_there_is_no_rollback(settings: Settings, killed: bool) -> None:
+    async def play(history: History) -> None:
+        history.create(tag=f"{BROKEN}-one")
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        history.set_tag(f"{BROKEN}-two")
+        if killed:
+            history.cluster.kill = Kill(1, after=True)
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        assert history.outcome == "Stalled HealthCheckFailed"
+        ready = history.cluster.condition("Ready")
+        assert ready is not None
+        assert ready["message"].endswith("not rolled back: none of the earlier revisions was ever healthy")
+        # Who asks for it gets it.
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        assert history.deployed_tags == [f"{BROKEN}-one"]
+        history.set_tag("three")
+
+    history = run_history(settings, play)
+    assert [step.command for step in history.helm_steps if step.done].count("rollback") == 1
+    assert history.outcome.startswith("Ready")
+
+
+def test_rollback_passes_over_revisions_that_never_were_healthy(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        for tag in (f"{BROKEN}-two", f"{BROKEN}-three"):
+            history.set_tag(tag)
+            await history.cluster.wait(TIMEOUT_SECONDS / 2.0)
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        assert history.outcome.startswith("Stalled")
+
+    history = run_history(settings, play)
+    assert history.deployed_tags == ["one"]
+    assert known_health(history) == {4: True, 3: False, 2: False, 1: True}
+
+
+def test_revisions_of_which_nothing_is_known_are_returned_to(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag=f"{BROKEN}-one")
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        forget_health(history)
+        history.set_tag(f"{BROKEN}-two")
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+
+    history = run_history(settings, play)
+    assert history.deployed_tags == [f"{BROKEN}-one"]
+
+
 def test_nothing_is_written_about_revisions_of_earlier_versions(settings: Settings) -> None:
     async def play(history: History) -> None:
         history.create(tag="one")

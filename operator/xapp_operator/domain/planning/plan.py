@@ -265,7 +265,7 @@ def _plan_by_status(inputs: PlanInput) -> Action:
         return Install(take_ownership=inputs.spec.adopt)
     if release.status == DEPLOYED:
         return _plan_deployed(inputs)
-    if release.status == UNINSTALLED or (release.status == FAILED and not release.rollback_candidates):
+    if release.status == UNINSTALLED or (release.status == FAILED and not release.deployed_before):
         return Install(replace=True, take_ownership=inputs.spec.adopt)
     return Upgrade(take_ownership=inputs.spec.adopt)
 

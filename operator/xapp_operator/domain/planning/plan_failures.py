@@ -1,4 +1,7 @@
-"""The rules after a failed attempt: back off, roll back to the last good revision, or stall."""
+"""The rules after a failed attempt: back off, roll back to the last good revision, or stall.
+
+A good revision was deployed, and is not known never to have been healthy.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +37,10 @@ def plan_after_failed_attempt(inputs: PlanInput) -> Action | None:
 def _plan_after_helm_failure(inputs: PlanInput, last: Attempt) -> Action | None:
     release = inputs.release
     if last.permanent or (inputs.timed_out(last) and not inputs.desired_is_deployed):
-        rollback = (
-            _rollback_to_first(inputs, release.rollback_candidates[:1])
-            if release is not None and release.status == FAILED
-            else None
-        )
-        return rollback or Wait(last.reason, last.message, stalled=True)
+        if release is None or release.status != FAILED:
+            return Wait(last.reason, last.message, stalled=True)
+        rollback = _rollback_to_first(inputs, release.rollback_candidates[:1])
+        return rollback or _stall_without_rollback(inputs, last.reason, last.message)
     due = inputs.next_attempt_at(last)
     return Wait(last.reason, last.message, until=due) if inputs.now < due else None
 
@@ -74,7 +75,7 @@ def plan_health_timeout(inputs: PlanInput, last: Attempt) -> Action:
     message = f"not healthy within spec.timeout ({inputs.spec.timeout}): {inputs.root_cause}"
     if last.action != UPGRADE:
         return Wait(Reason.HEALTH_CHECK_FAILED, message)
-    return _roll_back_unhealthy(inputs, last) or Wait(Reason.HEALTH_CHECK_FAILED, message, stalled=True)
+    return _roll_back_unhealthy(inputs, last) or _stall_without_rollback(inputs, Reason.HEALTH_CHECK_FAILED, message)
 
 
 def backoff_wait(inputs: PlanInput, action: str, reason: Reason) -> Wait | None:
@@ -108,3 +109,12 @@ def _rollback_to_first(inputs: PlanInput, candidates: tuple[PastRevision, ...]) 
     if not candidates or inputs.spec.upgrade.on_failure != "rollback":
         return None
     return Rollback(candidates[0].revision)
+
+
+def _stall_without_rollback(inputs: PlanInput, reason: str, message: str) -> Wait:
+    """Stall at the revision that failed, and say so if a rollback is wanted but no earlier one was ever healthy."""
+    release = inputs.release
+    none_was_healthy = release is not None and bool(release.deployed_before) and not release.rollback_candidates
+    if none_was_healthy and inputs.spec.upgrade.on_failure == "rollback":
+        message = f"{message}; not rolled back: none of the earlier revisions was ever healthy"
+    return Wait(reason, message, stalled=True)

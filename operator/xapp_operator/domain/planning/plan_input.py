@@ -89,6 +89,7 @@ class PastRevision:
     revision: int
     status: str
     digests: Digests | None = None
+    was_healthy: bool | None = None  # at some time while it was in force; None: not known
 
     @property
     def was_deployed(self) -> bool:
@@ -113,11 +114,16 @@ class ObservedRelease:
         return (self.revision, *(each.revision for each in self.past_revisions))
 
     @property
-    def rollback_candidates(self) -> tuple[PastRevision, ...]:
+    def deployed_before(self) -> tuple[PastRevision, ...]:
         """Return the earlier revisions that once were deployed, newest first."""
         return tuple(
             sorted((each for each in self.past_revisions if each.was_deployed), key=lambda each: -each.revision)
         )
+
+    @property
+    def rollback_candidates(self) -> tuple[PastRevision, ...]:
+        """Return those of `deployed_before` that may have been healthy: the others were no better."""
+        return tuple(each for each in self.deployed_before if each.was_healthy is not False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,6 @@ def recover_attempt(stored: StoredStatus, release: ObservedRelease | None, *, na
         last_at=release.modified_at,
     )
     if stored.revision is None:
-        return attempt if is_recoverable(stored, INSTALL) and not release.rollback_candidates else None
+        return attempt if is_recoverable(stored, INSTALL) and not release.deployed_before else None
     is_newer = release.revision > stored.revision
     return replace(attempt, action=UPGRADE) if is_newer and is_recoverable(stored, UPGRADE) else None

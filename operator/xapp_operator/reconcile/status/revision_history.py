@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
 from xapp_operator.domain.planning.plan_input import DEPLOYED, ObservedRelease
@@ -57,3 +58,10 @@ def with_health(
         else each
         for each in history
     )
+
+
+def add_known_health(release: ObservedRelease, history: Iterable[RevisionStatus]) -> ObservedRelease:
+    """Return `release` with what the history knows of the health of its earlier revisions."""
+    known = {each.revision: each.was_healthy for each in history}
+    past = (replace(each, was_healthy=known.get(each.revision)) for each in release.past_revisions)
+    return replace(release, past_revisions=tuple(past))

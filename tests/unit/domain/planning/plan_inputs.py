@@ -84,6 +84,9 @@ def release(
 DEPLOYED_BEFORE = (PastRevision(1, SUPERSEDED, OLD),)
 """Revision 1, deployed before revision 2."""
 
+NEVER_HEALTHY_BEFORE = (PastRevision(1, SUPERSEDED, OLD, was_healthy=False),)
+"""Revision 1, deployed before revision 2, whose objects never became healthy."""
+
 STILL_DEPLOYED = (PastRevision(1, DEPLOYED, OLD),)
 """Revision 1, which helm goes on calling deployed when the upgrade to revision 2 failed."""
 

@@ -53,6 +53,7 @@ REFUSED = ValuesInvalid("values are not YAML")
 BEFORE = replace(INSTALLED, generation=GENERATION - 1)
 
 FAILED_UPGRADE = release("failed", earlier=STILL_DEPLOYED)
+NONE_HEALTHY = release("failed", earlier=(replace(STILL_DEPLOYED[0], was_healthy=False),))
 UPGRADED = release(earlier=DEPLOYED_BEFORE)
 UNDONE = release(revision=3, digests=OLD, earlier=(*DEPLOYED_BEFORE, PastRevision(2, SUPERSEDED, WANTED)))
 
@@ -159,6 +160,62 @@ FAILED = [
             last=attempt(AttemptOutcome.FAILED, permanent=True),
         ),
         Rollback(3),
+    ),
+    case(
+        "permanent-passes-over-those-never-healthy",
+        plan_input(
+            release(
+                "failed",
+                revision=4,
+                earlier=(
+                    PastRevision(1, SUPERSEDED, OTHER, was_healthy=True),
+                    PastRevision(2, SUPERSEDED, OLD, was_healthy=False),
+                    PastRevision(3, "deployed", OLD, was_healthy=False),
+                ),
+            ),
+            last=attempt(AttemptOutcome.FAILED, permanent=True),
+        ),
+        Rollback(1),
+    ),
+    case(
+        "permanent-after-one-of-which-nothing-is-known",
+        plan_input(
+            release(
+                "failed",
+                revision=3,
+                earlier=(PastRevision(1, SUPERSEDED, OTHER), PastRevision(2, "deployed", OLD, was_healthy=False)),
+            ),
+            last=attempt(AttemptOutcome.FAILED, permanent=True),
+        ),
+        Rollback(1),
+    ),
+    case(
+        "permanent-none-was-ever-healthy",
+        plan_input(NONE_HEALTHY, last=attempt(AttemptOutcome.FAILED, permanent=True)),
+        wait(Reason.UPGRADE_FAILED, stalled=True),
+    ),
+    case(
+        "none-was-ever-healthy-values-changed",
+        plan_input(NONE_HEALTHY, last=attempt(AttemptOutcome.FAILED, permanent=True, digests=OTHER)),
+        Upgrade(),
+    ),
+    case(
+        "none-was-ever-healthy-retry-at",
+        plan_input(
+            NONE_HEALTHY,
+            last=attempt(AttemptOutcome.FAILED, permanent=True),
+            requests=AnnotationRequests(retry=True),
+        ),
+        Upgrade(),
+    ),
+    case(
+        "none-was-ever-healthy-rollback-to",
+        plan_input(
+            NONE_HEALTHY,
+            last=attempt(AttemptOutcome.FAILED, permanent=True),
+            requests=AnnotationRequests(rollback_to=1),
+        ),
+        Rollback(1, hold=True),
     ),
     case(
         "permanent-forced-goes-back-to-the-same-that-was-good",
@@ -280,3 +337,19 @@ def test_stalled_attempt_reports_helms_error() -> None:
     )
 
     assert answer == Wait(Reason.UPGRADE_FAILED, "field is immutable", stalled=True)
+
+
+def test_stalled_attempt_says_that_there_was_no_good_revision_to_return_to() -> None:
+    last = attempt(AttemptOutcome.FAILED, permanent=True, message="field is immutable")
+    reason = "; not rolled back: none of the earlier revisions was ever healthy"
+
+    def message(inputs: PlanInput) -> str:
+        action = plan(inputs)
+        assert isinstance(action, Wait)
+        return action.message
+
+    assert message(plan_input(NONE_HEALTHY, last=last)) == f"field is immutable{reason}"
+    assert message(plan_input(NONE_HEALTHY, last=last, wanted=spec(on_failure="none"))) == "field is immutable"
+    # The good revision, which was returned to, is not kept any more.
+    pruned = replace(UNDONE, past_revisions=(replace(UNDONE.past_revisions[-1], was_healthy=False),))
+    assert message(plan_input(pruned, last=last)) == "field is immutable"

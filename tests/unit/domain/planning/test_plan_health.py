@@ -7,6 +7,7 @@ import pytest
 from tests.unit.domain.planning.plan_inputs import (
     DEPLOYED_BEFORE,
     LONG_AGO,
+    NEVER_HEALTHY_BEFORE,
     NOW,
     OLD,
     OTHER,
@@ -33,6 +34,7 @@ from xapp_operator.domain.planning.plan_input import (
     UPGRADE,
     AnnotationRequests,
     AttemptOutcome,
+    Digests,
     ObservedRelease,
     PastRevision,
     PlanInput,
@@ -47,6 +49,10 @@ FORCED = release(revision=3, earlier=(PastRevision(1, SUPERSEDED, OLD), PastRevi
 
 def there(inputs: PlanInput, found: ObservedRelease | None) -> PlanInput:
     return replace(inputs, observed=replace(inputs.observed, release=found))
+
+
+def past(revision: int, digests: Digests, was_healthy: bool | None) -> PastRevision:
+    return PastRevision(revision, SUPERSEDED, digests, was_healthy=was_healthy)
 
 
 def awaited(
@@ -66,6 +72,7 @@ NEVER = replace(
     attempt=attempt(AttemptOutcome.UNHEALTHY, action=INSTALL, reason=Reason.HEALTH_CHECK_FAILED),
 )
 OVERDUE = awaited(for_seconds=TIMEOUT)
+NONE_HEALTHY = there(OVERDUE, release(earlier=NEVER_HEALTHY_BEFORE))
 STALLED = wait(Reason.HEALTH_CHECK_FAILED, stalled=True)
 NO_ROLLBACK = spec(on_failure="none")
 
@@ -225,6 +232,71 @@ BROKEN = [
 ]
 
 
+EARLIER_HEALTH = [
+    case("none", NONE_HEALTHY, STALLED),
+    case("none-judged", there(JUDGED, release(earlier=NEVER_HEALTHY_BEFORE)), STALLED),
+    case("none-healthy-after-all", replace(NONE_HEALTHY, health=HealthStatus.HEALTHY), Nothing()),
+    case(
+        "none-retry-at",
+        replace(there(JUDGED, NONE_HEALTHY.release), requests=AnnotationRequests(retry=True)),
+        Nothing(),
+    ),
+    case("none-force-at", replace(NONE_HEALTHY, requests=AnnotationRequests(force=True)), Upgrade()),
+    case("none-values-changed", replace(NONE_HEALTHY, desired=OTHER), Upgrade()),
+    case("none-rollback-to", replace(NONE_HEALTHY, requests=AnnotationRequests(rollback_to=1)), Rollback(1, hold=True)),
+    case(
+        "several-not-after-a-good-one",
+        there(JUDGED, release(revision=4, earlier=(past(1, OLD, True), past(2, OTHER, False), past(3, OLD, False)))),
+        Rollback(1),
+    ),
+    case(
+        "several-not-and-the-good-one-is-not-kept-any-more",
+        there(JUDGED, release(revision=4, earlier=(past(2, OTHER, False), past(3, OLD, False)))),
+        STALLED,
+    ),
+    case(
+        "not-after-one-of-which-nothing-is-known",
+        there(JUDGED, release(revision=3, earlier=(past(1, OLD, None), past(2, OTHER, False)))),
+        Rollback(1),
+    ),
+    case(
+        "newest-is-not-known",
+        there(JUDGED, release(revision=3, earlier=(past(1, OLD, True), past(2, OTHER, None)))),
+        Rollback(2),
+    ),
+    case(
+        "same-digests-forced-in-vain",
+        there(JUDGED, release(revision=3, earlier=(past(1, OLD, True), past(2, WANTED, False)))),
+        Rollback(1),
+    ),
+    case(
+        "same-digests-were-good-before-others-that-were-not",
+        there(JUDGED, release(revision=3, earlier=(past(1, WANTED, True), past(2, OTHER, False)))),
+        STALLED,
+    ),
+    case(
+        "rollback-begun",
+        there(
+            rolling_back(AttemptOutcome.RUNNING),
+            replace(
+                BROKEN_ROLLBACK, past_revisions=(past(1, OLD, True), past(2, OTHER, False), past(3, WANTED, False))
+            ),
+        ),
+        Rollback(1),
+    ),
+    case(
+        "rolled-back-to-one-that-is-not-kept-any-more",
+        there(JUDGED, replace(UNDONE, past_revisions=(past(2, WANTED, False),))),
+        STALLED,
+    ),
+]
+
+
+@pytest.mark.parametrize(("inputs", "expected"), EARLIER_HEALTH)
+def test_rollback_is_to_a_revision_that_may_have_been_healthy(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
+
+
 @pytest.mark.parametrize(("inputs", "expected"), NOT_HEALTHY)
 def test_unhealthy_upgrade_is_rolled_back_once(inputs: PlanInput, expected: Action) -> None:
     assert without_message(plan(inputs)) == expected
@@ -270,3 +342,15 @@ def test_message_of_an_unhealthy_release_names_the_root_cause(inputs: PlanInput)
     assert isinstance(answer, Wait)
     assert "CrashLoopBackOff" in answer.message
     assert "spec.timeout (5m)" in answer.message
+    assert "ever healthy" not in answer.message
+
+
+def test_message_says_that_there_was_no_good_revision_to_return_to() -> None:
+    cause, reason = "CrashLoopBackOff", "not rolled back: none of the earlier revisions was ever healthy"
+    for inputs in (NONE_HEALTHY, there(JUDGED, NONE_HEALTHY.release)):
+        answer = plan(inputs)
+        assert isinstance(answer, Wait)
+        assert answer.message.endswith(f"{cause}; {reason}")
+    answer = plan(replace(NONE_HEALTHY, spec=NO_ROLLBACK))
+    assert isinstance(answer, Wait)
+    assert answer.message.endswith(cause)

@@ -59,7 +59,10 @@ times = st.sampled_from(
     [NOW, NOW - 0.5, NOW - 2.0, NOW - 2.0, NOW - TIMEOUT, NOW - TIMEOUT + 1.0, NOW - 100 * TIMEOUT, NOW + 1.0]
 )
 numbers = st.integers(1, 6)
-earlier = st.builds(PastRevision, revision=numbers, status=statuses, digests=st.none() | digests)
+known_health = st.sampled_from([None, None, None, None, True, False])
+earlier = st.builds(
+    PastRevision, revision=numbers, status=statuses, digests=st.none() | digests, was_healthy=known_health
+)
 specs = st.sampled_from(
     [
         spec(adopt=adopt, suspend=suspend, orphan=orphan, on_failure=on_failure)
@@ -348,9 +351,7 @@ def test_install_needs_a_release_that_is_not_deployed(now: PlanInput) -> None:
     if isinstance(action, Install) and now.release is not None:
         occurred("install_anew")
         assert action.replace
-        assert now.release.status == UNINSTALLED or (
-            now.release.status == FAILED and not now.release.rollback_candidates
-        )
+        assert now.release.status == UNINSTALLED or (now.release.status == FAILED and not now.release.deployed_before)
     elif isinstance(action, Install):
         occurred("install")
         assert not action.replace
@@ -382,7 +383,7 @@ def test_unlock_affects_only_a_pending_newest_revision(now: PlanInput) -> None:
 
 
 @must_occur(rollback=15)
-@examples(6)
+@examples(8)
 @given(plan_inputs | failed_steps)
 def test_remediation_rolls_back_to_a_deployed_revision_only_when_enabled(now: PlanInput) -> None:
     action = plan(now)
@@ -393,6 +394,7 @@ def test_remediation_rolls_back_to_a_deployed_revision_only_when_enabled(now: Pl
         assert now.spec.upgrade.on_failure == "rollback"
         target = [each for each in now.release.rollback_candidates if each.revision == action.revision]
         assert target
+        assert all(each.was_healthy is not False for each in target)
         if now.release.status == DEPLOYED:
             assert any(each.digests != now.attempt.digests for each in target)
 

@@ -13,6 +13,7 @@ from tests.support.properties import examples, must_occur, occurred
 from tests.unit.domain.planning.plan_inputs import (
     DEPLOYED_BEFORE,
     INSTALLED,
+    NEVER_HEALTHY_BEFORE,
     NOW,
     OLD,
     OTHER,
@@ -156,6 +157,7 @@ def test_failed_tests_roll_back_only_if_the_spec_says_so() -> None:
         (run(TestOutcome.SUCCEEDED), DEPLOYED_BEFORE),
         (run(TestOutcome.FAILED, revision=1), DEPLOYED_BEFORE),
         (run(TestOutcome.FAILED), ()),  # a first install
+        (run(TestOutcome.FAILED), NEVER_HEALTHY_BEFORE),
         (run(TestOutcome.FAILED), tuple(replace(each, digests=WANTED) for each in DEPLOYED_BEFORE)),
     ],
 )
