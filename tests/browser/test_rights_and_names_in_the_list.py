@@ -24,6 +24,20 @@ IS_WHOLE: Final = """(one) => {
   const isCut = text.right > box.right + 1 || text.bottom > box.bottom + 1
   return !isCut && one.contains(document.elementFromPoint(end.right - 3, (end.top + end.bottom) / 2))
 }"""
+READABLE: Final = """(one) => {
+  const [head, tail] = one.children
+  const text = document.createTreeWalker(head, NodeFilter.SHOW_TEXT).nextNode()
+  const end = head.getBoundingClientRect().right
+  const isSeen = (at) => {
+    const range = document.createRange()
+    range.setStart(text, at)
+    range.setEnd(text, at + 1)
+    return range.getBoundingClientRect().right <= end
+  }
+  return [...text.data].filter((_, at) => isSeen(at)).length + tail.dataset.text.length
+}"""
+"""How many characters of a name that is cut in its middle have room."""
+READABLE_MIN: Final = 15
 COPIED: Final = "one => { getSelection().selectAllChildren(one); return getSelection().toString() }"
 
 
@@ -119,3 +133,16 @@ def test_a_long_name_is_whole_when_it_is_read_out_and_copied(
     assert links_of_browser(page, LONG_NAME) == 1
     assert link.evaluate(COPIED) == LONG_NAME
     dashboard.screenshots("long-name")
+
+
+def test_a_namespace_is_cut_in_its_middle_and_readable_at_each_width(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(LONG_NAME, chart_archive()))
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("view"))
+    cell = page.get_by_role("cell", name=xapps.namespace, exact=True).get_by_title(xapps.namespace)
+    for width in (1280, 1440, 1920):
+        page.set_viewport_size({"width": width, "height": 720})
+        expect(cell).to_be_visible()
+        assert cell.evaluate(READABLE) >= READABLE_MIN, f"{width} pixels wide"

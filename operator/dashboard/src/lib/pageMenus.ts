@@ -11,6 +11,8 @@ export interface PageMenuItem {
   id: string
   label: string
   right?: Right | undefined
+  /** For items of which one is chosen. */
+  isSelected?: boolean
   onAction: () => void
 }
 

@@ -39,6 +39,8 @@ export interface Column<R> {
   width?: readonly [wide: string, medium: string]
   /** Hides the name of the column in the cards of narrow pages. */
   hidesLabel?: boolean
+  /** Holds one small button: the header is for screen readers only, and in a card it stands at the top. */
+  isControl?: boolean
 }
 
 interface DataTableProps<R> {
@@ -120,11 +122,13 @@ export function DataTable<R>({
               <th
                 key={column.id}
                 scope="col"
-                className={classes(column.align === 'end' && styles.end, column.fold !== undefined && styles.medium)}
+                className={cellClass(column)}
                 style={widths(column.width)}
                 aria-sort={column.sort !== undefined && column.sort === sort ? ariaSort(order) : undefined}
               >
-                {column.sort === undefined || onSort === undefined || isCards ? (
+                {column.isControl === true ? (
+                  <span className={styles.caption}>{column.header}</span>
+                ) : column.sort === undefined || onSort === undefined || isCards ? (
                   column.header
                 ) : (
                   <SortButton column={column.header} by={column.sort} sort={sort} order={order} onSort={onSort} />
@@ -241,8 +245,8 @@ const MemoizedRow = memo(function Row({ id, row, columns, label, isSelected, isC
       {columns.map((column) => (
         <td
           key={column.id}
-          data-label={column.hidesLabel === true ? undefined : column.header}
-          className={classes(column.align === 'end' && styles.end, column.fold !== undefined && styles.medium)}
+          data-label={column.hidesLabel === true || column.isControl === true ? undefined : column.header}
+          className={cellClass(column)}
         >
           {column.cell(row)}
         </td>
@@ -250,6 +254,10 @@ const MemoizedRow = memo(function Row({ id, row, columns, label, isSelected, isC
     </tr>
   )
 })
+
+function cellClass({ align, fold, isControl }: Column<never>): string {
+  return classes(align === 'end' && styles.end, fold !== undefined && styles.medium, isControl && styles.control)
+}
 
 /** With Shift and an arrow the focus goes to the checkbox of the next or the previous row. */
 function moveWithShift(event: KeyboardEvent<HTMLInputElement>, onMove: (key: string) => void): void {

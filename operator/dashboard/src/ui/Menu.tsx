@@ -7,6 +7,7 @@ import {
   type ComponentPropsWithRef,
   type ReactElement,
   type ReactNode,
+  type RefObject,
 } from 'react'
 import {
   Menu as AriaMenu,
@@ -32,8 +33,6 @@ export interface MenuAction extends PageMenuItem {
   icon?: ReactNode
   description?: string
   isDanger?: boolean
-  /** For items of which one is chosen. */
-  isSelected?: boolean
 }
 
 interface MenuButtonProps extends Pick<ButtonProps, 'variant' | 'size' | 'icon'> {
@@ -76,18 +75,34 @@ export function MenuButton({
           <ChevronDown size={16} aria-hidden />
         </Button>
       )}
-      <Popover className={fieldStyles.popover} placement="bottom end">
-        <AriaMenu aria-label={label} className={styles.menu}>
-          {items.map((item, index) =>
-            item === 'separator' ? (
-              <Separator key={index} className={styles.separator} />
-            ) : (
-              <Item key={item.id} item={item} />
-            ),
-          )}
-        </AriaMenu>
-      </Popover>
+      <OpenMenu label={label} items={items} />
     </MenuTrigger>
+  )
+}
+
+interface OpenMenuProps extends Pick<MenuButtonProps, 'label' | 'items'> {
+  /** Where it stands and how it closes, if that is not up to a MenuTrigger around it. */
+  at?: { button: RefObject<HTMLElement>; focus: true | 'first'; onClose: () => void }
+}
+
+/** A menu that is open. */
+export function OpenMenu({ label, items, at }: OpenMenuProps): ReactElement {
+  return (
+    <Popover
+      className={fieldStyles.popover}
+      placement="bottom end"
+      {...(at && { triggerRef: at.button, isOpen: true, onOpenChange: at.onClose })}
+    >
+      <AriaMenu aria-label={label} className={styles.menu} {...(at && { autoFocus: at.focus, onClose: at.onClose })}>
+        {items.map((item, index) =>
+          item === 'separator' ? (
+            <Separator key={index} className={styles.separator} />
+          ) : (
+            <Item key={item.id} item={item} />
+          ),
+        )}
+      </AriaMenu>
+    </Popover>
   )
 }
 

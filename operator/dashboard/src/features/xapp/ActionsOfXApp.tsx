@@ -4,11 +4,12 @@ import { useState, type ReactElement } from 'react'
 import type { Right } from '~/lib/rights'
 import { allOf, refused } from '~/lib/rights'
 import { rollbackTarget } from '~/lib/xapp/advice'
-import { CommandsDialog } from '~/features/xapp/CommandsDialog'
+import { xappCommands } from '~/lib/xapp/xappCommands'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { UninstallDialog } from '~/features/xapp/UninstallDialog'
 import { useAct } from '~/features/xapp/useAct'
 import { Button } from '~/ui/Button'
+import { CommandsDialog } from '~/ui/CommandsDialog'
 import { ButtonLink } from '~/ui/Link'
 import { MenuButton, type MenuAction } from '~/ui/Menu'
 import { ErrorText } from '~/ui/ProblemPanel'
@@ -23,12 +24,15 @@ export function ActionsOfXApp(): ReactElement {
   const act = useAct()
   const close = (): void => setDialog('none')
   const target = rollbackTarget(record)
+  const commands = dialog === 'commands' && (
+    <CommandsDialog commands={xappCommands(record, new Date().toISOString())} onClose={close} />
+  )
   if (record.source === 'labels') {
     return (
       <>
         <AdoptLink right={change('adopt')} />
         <MenuButton label="More" items={[commandsItem(() => setDialog('commands'))]} />
-        {dialog === 'commands' && <CommandsDialog onClose={close} />}
+        {commands}
       </>
     )
   }
@@ -59,7 +63,7 @@ export function ActionsOfXApp(): ReactElement {
         Uninstall...
       </Button>
       {dialog === 'uninstall' && <UninstallDialog onClose={close} />}
-      {dialog === 'commands' && <CommandsDialog onClose={close} />}
+      {commands}
     </>
   )
 }

@@ -16,7 +16,8 @@ import { XAppTabs } from '~/features/xapp/XAppTabs'
 import { rightUntilGone, setGone } from '~/lib/goneXApps'
 import { listedXApps } from '~/lib/listedXApps'
 import { isSaidOnce, Problem } from '~/lib/problem'
-import { allOf, refused, type Action, type Right } from '~/lib/rights'
+import { allOf, refused, type Right } from '~/lib/rights'
+import { changeRight } from '~/lib/xapp/changeRight'
 import { isSettled } from '~/lib/xapp/steps'
 import { EmptyState } from '~/ui/EmptyState'
 import { IconButton } from '~/ui/Button'
@@ -56,7 +57,7 @@ function LayoutOf({ id }: { id: XAppId }): ReactElement {
     goneAt,
     isSettled: isSettled(record, record.health),
     see: right,
-    change: (action) => changeRight(record, goneAt, right(action), action),
+    change: (action) => allOf(rightUntilGone(goneAt), changeRight(record, right(action), action)),
     askToRollBack: setRollbackTo,
   }
   return (
@@ -108,18 +109,6 @@ function useGoneStore({ namespace, name }: XAppId, at: number | null): void {
     setGone(`${namespace}/${name}`, at)
     return () => setGone(`${namespace}/${name}`, null)
   }, [namespace, name, at])
-}
-
-function changeRight(record: XAppDetails, goneAt: Date | null, right: Right, action: Action): Right {
-  const isOwnApi = action.startsWith('proxy')
-  return allOf(
-    rightUntilGone(goneAt),
-    record.source === 'labels' && !isOwnApi && action !== 'adopt'
-      ? refused('It is known by its labels only: adopt it, and then it can be changed here')
-      : null,
-    record.phase === 'Uninstalling' && action !== 'uninstall' ? refused('It is being uninstalled') : null,
-    right,
-  )
 }
 
 function Heading({ record, readAt }: { record: XAppDetails; readAt: number }): ReactElement {

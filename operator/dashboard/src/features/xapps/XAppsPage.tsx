@@ -21,7 +21,7 @@ import { QueryContent } from '~/ui/Panel'
 import { AsOf } from '~/ui/Time'
 import { useNow } from '~/ui/useNow'
 
-import { COLUMNS } from './columns'
+import { listColumns, type OpenRow } from './columns'
 import { DeployLink } from './DeployLink'
 import { HealthChips } from './HealthChips'
 import { useListKeys } from './useListKeys'
@@ -31,6 +31,7 @@ import { XAppFilters } from './XAppFilters'
 import styles from './XAppsPage.module.css'
 
 const NoXApps = lazyPart('the empty list', async () => (await import('./NoXApps')).NoXApps)
+const RowMenu = lazyDialog('Actions', async () => (await import('./RowMenu')).RowMenu)
 const UninstallDialog = lazyDialog('Uninstall', async () => (await import('./UninstallDialog')).UninstallDialog)
 
 const route = getRouteApi('/xapps')
@@ -46,16 +47,22 @@ export function XAppsPage(): ReactElement {
   const [selected, setSelected] = useState<ReadonlyMap<string, XApp>>(new Map())
   const [isUninstalling, setUninstalling] = useState(false)
   const [left, setLeft] = useState<ReadonlySet<string>>(NONE)
+  const [row, setRow] = useState<OpenRow | null>(null)
+  const [columns] = useState(() => listColumns(setRow))
   const isMenuOpen = useRef(false)
   const table = useRef<HTMLDivElement>(null)
   const selection = useRef<HTMLDivElement>(null)
   const wasUninstalling = useRef(false)
+  const lastRow = useRef<{ button: HTMLElement; isGoing?: boolean } | null>(null)
   useEffect(() => {
-    // The button that opened the dialog is gone with the selection: the focus stays where it was.
-    if (wasUninstalling.current && !isUninstalling && selected.size === 0)
-      selection.current?.focus({ preventScroll: true })
+    const hasNoButton = !isUninstalling && wasUninstalling.current && selected.size === 0
+    const closed = row === null ? lastRow.current : null
+    // The button that opened the dialog goes with the selection, or with its row: the focus stays near by.
+    const place = hasNoButton || closed?.isGoing === true ? selection.current : closed?.button
+    place?.focus({ preventScroll: true })
     wasUninstalling.current = isUninstalling
-  }, [isUninstalling, selected])
+    lastRow.current = row
+  }, [isUninstalling, selected, row])
 
   const filters = filtersOf(search)
   const query = {
@@ -67,6 +74,7 @@ export function XAppsPage(): ReactElement {
   }
   const isBusy = (): boolean =>
     isMenuOpen.current ||
+    row !== null ||
     selected.size > 0 ||
     table.current?.matches(':hover') === true ||
     table.current?.contains(document.activeElement) === true
@@ -74,7 +82,7 @@ export function XAppsPage(): ReactElement {
     setSelected((before) => (before.has(uid) ? new Map([...before].filter(([key]) => key !== uid)) : before))
   const onGone = (uid: string): void => {
     deselect(uid)
-    if (isUninstalling) setLeft((before) => new Set(before).add(uid))
+    if (isUninstalling || row !== null) setLeft((before) => new Set(before).add(uid))
   }
   const live = useLiveList({ query, filters, isBusy, onGone })
   const { answer } = live
@@ -96,6 +104,14 @@ export function XAppsPage(): ReactElement {
     setSelected(new Map(known.filter(({ uid }) => keys.has(uid)).map((xapp) => [xapp.uid, xapp])))
   }
   const current = useListKeys(rows, (uid) => select(toggled(new Set(selected.keys()), uid)))
+  const close = (): void => {
+    setUninstalling(false)
+    setRow(null)
+    setLeft(NONE)
+  }
+  /** Selects what could not be uninstalled, beside what is selected still. */
+  const selectFailed = (kept: readonly XApp[], failed: readonly XApp[]): void =>
+    setSelected(new Map([...kept, ...failed].map((xapp) => [xapp.uid, xapp])))
   const showPending = (): void => {
     live.show()
     // The button goes with the bar.
@@ -130,7 +146,7 @@ export function XAppsPage(): ReactElement {
               <div ref={table}>
                 <DataTable
                   caption="xApps"
-                  columns={COLUMNS}
+                  columns={columns}
                   rows={found.content}
                   rowKey={({ uid }) => uid}
                   rowLabel={({ name }) => name}
@@ -182,11 +198,22 @@ export function XAppsPage(): ReactElement {
         <UninstallDialog
           xapps={[...selected.values()]}
           left={left}
-          onClose={() => {
-            setUninstalling(false)
-            setLeft(NONE)
+          onClose={close}
+          onDone={(failed) => selectFailed([], failed)}
+        />
+      )}
+      {row !== null && (
+        <RowMenu
+          row={{ ...row, xapp: rows.find(({ uid }) => uid === row.xapp.uid) ?? row.xapp }}
+          left={left}
+          onClose={close}
+          onUninstalled={(failed) => {
+            if (failed.length === 0) lastRow.current = { ...row, isGoing: true }
+            selectFailed(
+              [...selected.values()].filter(({ uid }) => uid !== row.xapp.uid),
+              failed,
+            )
           }}
-          onDone={(failed) => setSelected(new Map(failed.map((xapp) => [xapp.uid, xapp])))}
         />
       )}
     </Page>

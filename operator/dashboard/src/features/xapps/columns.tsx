@@ -11,33 +11,65 @@ import { XAppLink } from '~/ui/XAppLink'
 
 import styles from './XAppsPage.module.css'
 
-/** The columns of the list. Below 1280 px owner, team and revision stand below the name. */
-export const COLUMNS: readonly Column<XApp>[] = [
+/** The row whose menu is open. */
+export interface OpenRow {
+  xapp: XApp
+  button: HTMLButtonElement
+  /** The menu was opened by a key: the focus goes to its first item. */
+  isByKey: boolean
+}
+
+/** Returns the columns of the list. They must stay the same: with others, all rows are drawn again. */
+export function listColumns(onMenu: (row: OpenRow) => void): readonly Column<XApp>[] {
+  return [
+    ...COLUMNS,
+    {
+      id: 'actions',
+      header: 'Actions',
+      width: ['max(2.5rem, var(--target))', 'max(1.75rem, var(--target))'],
+      isControl: true,
+      // A plain button, and one menu for all rows: React Aria's would take most of the time that a page of rows takes.
+      cell: (xapp) => (
+        <button
+          key={xapp.uid}
+          type="button"
+          className={styles.actions}
+          aria-label={`Actions of ${xapp.name}`}
+          aria-haspopup="menu"
+          onClick={({ currentTarget, detail }) => onMenu({ xapp, button: currentTarget, isByKey: detail === 0 })}
+        />
+      ),
+    },
+  ]
+}
+
+/** Below 1280 px owner, team and revision stand below the name. */
+const COLUMNS: readonly Column<XApp>[] = [
   {
     id: 'name',
-    width: ['15%', '17.75%'],
+    width: ['14.4%', '17.25%'],
     header: 'Name',
     sort: 'name',
     cell: (xapp) => <Name key={xapp.uid} xapp={xapp} />,
   },
   {
     id: 'organization',
-    width: ['8.25%', '9.75%'],
+    width: ['7.6%', '8.5%'],
     header: 'Org.',
     sort: 'organization',
     cell: ({ organization }) => plain(organization),
   },
-  { id: 'team', width: ['6.75%', '0'], header: 'Team', sort: 'team', fold: 'medium', cell: ({ team }) => plain(team) },
+  { id: 'team', width: ['6.1%', '0'], header: 'Team', sort: 'team', fold: 'medium', cell: ({ team }) => plain(team) },
   {
     id: 'version',
-    width: ['5.5rem', '4.25rem'],
+    width: ['5rem', '4rem'],
     header: 'Version',
     sort: 'version',
     cell: ({ version }) => plain(version),
   },
   {
     id: 'owner',
-    width: ['6.5%', '0'],
+    width: ['5.85%', '0'],
     header: 'Owner',
     sort: 'owner',
     fold: 'medium',
@@ -45,14 +77,14 @@ export const COLUMNS: readonly Column<XApp>[] = [
   },
   {
     id: 'namespace',
-    width: ['10.5%', '13.5%'],
+    width: ['12.7%', '13.5%'],
     header: 'Namespace',
     sort: 'namespace',
     cell: ({ namespace }) => <MiddleText>{namespace}</MiddleText>,
   },
   {
     id: 'phase',
-    width: ['7.75rem', '7rem'],
+    width: ['7.25rem', '7rem'],
     header: 'Phase',
     sort: 'phase',
     cell: ({ phase }) => <Phase phase={phase} />,
@@ -60,7 +92,7 @@ export const COLUMNS: readonly Column<XApp>[] = [
   { id: 'health', header: 'Health, reason', sort: 'health', cell: (xapp) => <Health xapp={xapp} /> },
   {
     id: 'revision',
-    width: ['4.25rem', '0'],
+    width: ['3.75rem', '0'],
     header: 'Rev.',
     align: 'end',
     fold: 'medium',
@@ -68,7 +100,7 @@ export const COLUMNS: readonly Column<XApp>[] = [
   },
   {
     id: 'age',
-    width: ['4.5rem', '4rem'],
+    width: ['4rem', '3.5rem'],
     header: 'Age',
     sort: 'created',
     align: 'end',

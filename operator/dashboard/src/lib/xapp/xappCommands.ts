@@ -1,58 +1,36 @@
-import { useState, type ReactElement } from 'react'
-
-import { xappPath } from '~/api/queries/xappDetails'
-import { useOpenXApp, type XAppDetails } from '~/features/xapp/openXApp'
 import { curlCommand, kubectl } from '~/lib/commands'
+import { apiPath } from '~/lib/query'
 import { uninstallCommands } from '~/lib/xapps/uninstallCommands'
-import { ifMatch } from '~/lib/xapp/ifMatch'
-import { rollbackTarget } from '~/lib/xapp/advice'
-import { annotateCommand, rollbackCommands } from '~/lib/xapp/rollbackCommands'
-import { Code } from '~/ui/Code'
-import type { Command } from '~/ui/CopyAs'
-import { Dialog } from '~/ui/Dialog'
-import { Select } from '~/ui/Select'
 
-interface Commands {
+import { rollbackTarget } from './advice'
+import { ifMatch } from './ifMatch'
+import { annotateCommand, rollbackCommands } from './rollbackCommands'
+import type { XApp } from './types'
+
+/** An action as commands, or why there is no kubectl for it. */
+export interface ActionCommands {
   id: string
   label: string
   curl: string
-  kubectl: Command
+  kubectl: string | { none: string }
 }
 
-const NO_XAPP: Command = { none: 'It is known by its labels only: there is no XApp to get. Use curl.' }
-
-/** The actions of the page as commands for a shell. */
-export function CommandsDialog({ onClose }: { onClose: () => void }): ReactElement {
-  const { record } = useOpenXApp()
-  const all = commandsOf(record, new Date().toISOString())
-  const [chosen, setChosen] = useState(all[0]?.id ?? '')
-  const commands = all.find(({ id }) => id === chosen)
-  return (
-    <Dialog title="Copy as" isOpen onClose={onClose} width="medium">
-      <Select label="Action" value={chosen} onChange={setChosen} items={all.map(({ id, label }) => ({ id, label }))} />
-      {commands !== undefined && (
-        <>
-          <h3>curl</h3>
-          <Code label="the curl command">{commands.curl}</Code>
-          <h3>kubectl</h3>
-          {typeof commands.kubectl === 'string' ? (
-            <Code label="the kubectl command">{commands.kubectl}</Code>
-          ) : (
-            <p>{commands.kubectl.none}</p>
-          )}
-        </>
-      )}
-      <p>
-        Set <code>GATEWAY</code> to the address of this page and <code>TOKEN</code> to your bearer token first.
-      </p>
-    </Dialog>
-  )
+interface CommandTarget extends Pick<XApp, 'release'> {
+  name: string
+  namespace: string
+  uid: string
+  source: 'xapp' | 'labels'
+  /** Without it, nothing tells to which revision it could be rolled back. */
+  history?: XApp['history']
 }
 
-function commandsOf(record: XAppDetails, now: string): Commands[] {
+const NO_XAPP = { none: 'It is known by its labels only: there is no XApp to get. Use curl.' }
+
+/** Returns what can be done with an xApp as commands for a shell. `now` tells a request from an earlier one. */
+export function xappCommands(record: CommandTarget, now: string): ActionCommands[] {
   const { name, namespace } = record
-  const path = xappPath(record)
-  const shown: Commands[] = [
+  const path = apiPath('api', 'xapps', namespace, name)
+  const shown: ActionCommands[] = [
     {
       id: 'show',
       label: 'Show the xApp',
@@ -72,8 +50,8 @@ function commandsOf(record: XAppDetails, now: string): Commands[] {
   return record.source === 'labels' ? shown : [...shown, ...changes(record, path, now)]
 }
 
-function changes(record: XAppDetails, path: string, now: string): Commands[] {
-  const { name, namespace, uid } = record
+function changes(record: CommandTarget, path: string, now: string): ActionCommands[] {
+  const { name, namespace, uid, release, history = [] } = record
   const headers = ifMatch({ uid, generation: null })
   const act = (action: string) => curlCommand({ method: 'POST', path: `${path}/actions`, headers, json: { action } })
   // With the uid, the API server refuses a patch of another xApp that has the name by then.
@@ -82,7 +60,7 @@ function changes(record: XAppDetails, path: string, now: string): Commands[] {
     return kubectl(['patch', 'xapp', name, '-n', namespace, '--type', 'merge', '-p', merge])
   }
   const annotate = (key: string, value: string) => annotateCommand(record, key, value)
-  const target = rollbackTarget(record)
+  const target = rollbackTarget({ release, history })
   return [
     {
       id: 'uninstall',
