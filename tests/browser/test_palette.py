@@ -67,6 +67,30 @@ def test_what_the_menus_of_a_page_contain_is_found_too(
     expect(page.get_by_role("heading", level=1)).to_contain_text("Suspended")
 
 
+def test_what_the_menus_of_the_header_contain_is_found_on_every_page(dashboard: Dashboard, accounts: Accounts) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("view"), "/services")
+    field, options = page.get_by_role("combobox", name="Page, action or xApp"), page.get_by_role("option")
+    page.keyboard.press("Control+k")
+    field.fill("theme")
+    expect(options).to_have_text(
+        ["As the systemIn the menu Theme, chosen", "LightIn the menu Theme", "DarkIn the menu Theme"]
+    )
+    dashboard.check_accessibility()
+    dashboard.screenshots("palette-header")
+    field.fill("dark")
+    field.press("Enter")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.set_viewport_size({"width": 360, "height": 780})
+    page.keyboard.press("Control+k")
+    field.fill("repositories")
+    expect(options).to_have_count(1)
+    field.fill("sign out")
+    expect(options).to_have_count(1)
+    field.press("Enter")
+    expect(page.get_by_label("Bearer token")).to_be_visible()
+
+
 def test_enter_opens_what_was_typed_while_the_answer_is_on_its_way(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
 ) -> None:

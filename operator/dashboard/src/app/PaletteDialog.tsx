@@ -4,7 +4,7 @@ import { useDeferredValue, useEffect, useId, useState, type KeyboardEvent, type 
 
 import { xappsQuery } from '~/api/queries/xapps'
 import { describeError } from '~/lib/problem'
-import { pageMenu, type PageMenuItem } from '~/lib/pageMenus'
+import { pageMenu, type PageMenu, type PageMenuItem } from '~/lib/pageMenus'
 import { toast } from '~/lib/toasts'
 import { copyText } from '~/ui/copyText'
 import { Dialog } from '~/ui/Dialog'
@@ -42,6 +42,7 @@ export function PaletteDialog({ onClose }: { onClose: () => void }): ReactElemen
   const [current, setCurrent] = useState(0)
   // The buttons of the page as it was when the palette opened: then it is hidden behind the dialog.
   const [actions] = useState(actionsOfPage)
+  const [ofHeader] = useState(actionsOfHeader)
   const typed = text.trim()
   const search = useDeferredValue(typed)
   const found = useQuery({ ...xappsQuery({ search, per_page: FOUND_MAX, sort: 'name' }), enabled: search !== '' })
@@ -53,7 +54,7 @@ export function PaletteDialog({ onClose }: { onClose: () => void }): ReactElemen
   const isCurrent = search === typed && !found.isPlaceholderData
   const xapps = typed === '' ? [] : (found.data?.content ?? []).filter(({ name }) => isCurrent || name.includes(typed))
   const entries: readonly Entry[] = [
-    ...[...actions, ...pages].filter(({ label, words = '' }) =>
+    ...[...actions, ...pages, ...ofHeader].filter(({ label, words = '' }) =>
       `${words} ${label}`.toLowerCase().includes(typed.toLowerCase()),
     ),
     ...xapps.map(({ namespace, name, phase }) => ({
@@ -152,12 +153,28 @@ function actionsOfPage(): readonly Entry[] {
     const { reason, menu } = element.dataset
     return [
       { id: `action-${index}`, label, more: 'Action of this page', reason, run: () => element.click() },
-      ...(pageMenu(menu)?.items ?? []).flatMap((item) => (item === 'separator' ? [] : [actionOfMenu(label, item)])),
+      ...entriesOf({ label, items: pageMenu(menu)?.items ?? [] }),
     ]
   })
 }
 
-function actionOfMenu(menu: string, { id, label, right, onAction }: PageMenuItem): Entry {
+/** What the menus of the header contain; the pages of the one for navigation are found as pages. */
+function actionsOfHeader(): readonly Entry[] {
+  const buttons = [...document.querySelectorAll<HTMLElement>('header [data-menu]')]
+  return buttons
+    .filter((button) => button.closest('nav, #main') === null)
+    .flatMap((button) => {
+      const menu = pageMenu(button.dataset.menu)
+      return menu === undefined ? [] : entriesOf(menu)
+    })
+}
+
+function entriesOf({ label, items }: PageMenu): readonly Entry[] {
+  return items.flatMap((item) => (item === 'separator' ? [] : [actionOfMenu(label, item)]))
+}
+
+function actionOfMenu(menu: string, { id, label, right, isSelected = false, onAction }: PageMenuItem): Entry {
   const reason = right?.allowed === false ? (right.reason ?? 'Not possible now') : undefined
-  return { id: `${menu} ${id}`, label, words: menu, more: `In the menu ${menu}`, reason, run: onAction }
+  const more = `In the menu ${menu}${isSelected ? ', chosen' : ''}`
+  return { id: `${menu} ${id}`, label, words: menu, more, reason, run: onAction }
 }
