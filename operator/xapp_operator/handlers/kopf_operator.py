@@ -1,8 +1,8 @@
 """Runs kopf: its settings and its handlers, of at most ten lines each.
 
-Only `handlers` and `cli` import kopf. kopf handles the events of one object one after the other, so no handler waits
-for helm: it stores and queues. The delete handler alone waits, at most 5 s per call, so that a later edit can still
-rescue a stuck deletion.
+Only `handlers` and `entry_point` import kopf. It handles the events of one object one after the other, so no handler
+waits for helm: it stores and queues. The delete handler alone waits, at most 5 s per call, so that a later edit can
+still rescue a stuck deletion.
 """
 
 from __future__ import annotations

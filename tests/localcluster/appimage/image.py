@@ -109,9 +109,8 @@ class _LayerBuilder:
         def make(scratch: Path) -> list[LayerEntry]:
             site, wheel = scratch / "site", scratch / "wheel"
             packages.unpack_project_wheel(self._root, site, scratch=wheel)
-            command = (
-                f"#!{_HOME}/bin/python3 -I\nimport sys\n\nfrom xapp_operator.cli import main\n\nsys.exit(main())\n"
-            )
+            program = "import sys\n\nfrom xapp_operator.entry_point import main\n\nsys.exit(main())\n"
+            command = f"#!{_HOME}/bin/python3 -I\n{program}"
             return [
                 *compile_tree(site, at=self._site),
                 LayerEntry(f"{_HOME}/bin/xapp-operator", command.encode(), executable=True),
