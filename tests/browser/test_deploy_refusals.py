@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
 from tests.browser.deploy_steps import chart, choose_chart, fill_identity, summary_text, values_text, write_values
-from tests.support.charts import tar_gz
+from tests.support.charts import chart_archive, tar_gz
 from tests.support.xapps import XAppClient
 
 NAME: Final = "acme-ran-hello"
@@ -182,6 +182,31 @@ def test_an_install_that_meets_existing_objects_goes_on_with_their_adoption(
     page.keyboard.press("Control+Enter")
     expect(page.get_by_text("You have edited since this preview.")).to_have_count(0)
     page.keyboard.press("Control+Enter")
+    dashboard.heading(NAME)
+    xapps.wait_ready(NAME)
+    assert (xapps.get("xapp", NAME) or {})["spec"]["adopt"] is True
+
+
+def test_changed_values_that_meet_existing_objects_go_on_with_their_adoption(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    taken = "{{ if .Values.extra }}{apiVersion: v1, kind: ConfigMap, metadata: {name: taken}}{{ end }}"
+    archive = chart_archive({"values.yaml": "extra: false\n", "templates/taken.yaml": taken})
+    xapps.kubectl("create", "configmap", "taken")
+    xapps.apply(xapps.uploaded_manifest(NAME, archive))
+    xapps.wait_ready(NAME)
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/{NAME}/values")
+    page = dashboard.page
+    write_values(page, "# mine\nextra: true\n")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Adopt it").click()
+    expect(page).to_have_url(re.compile(r"/upgrade\?adopt=true$"))
+    expect(page.get_by_role("checkbox", name="Adopt a release")).to_be_checked()
+    assert values_text(page) == "# mine\nextra: true\n"
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("1 object")).to_be_visible()
+    expect(page.get_by_role("button", name="Adopt it")).to_have_count(0)
+    page.get_by_role("button", name="Upgrade", exact=True).click()
     dashboard.heading(NAME)
     xapps.wait_ready(NAME)
     assert (xapps.get("xapp", NAME) or {})["spec"]["adopt"] is True

@@ -2,19 +2,19 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useMemo, useRef, useState } from 'react'
 
-import type { DryRun } from '~/api/queries/deployments'
+import { specQuery, type DryRun } from '~/api/queries/deployments'
 import { aboutQuery } from '~/api/queries/session'
 import { previewValues, putValues, type XAppConfiguration } from '~/api/queries/values'
 import { xappQuery } from '~/api/queries/xapps'
 import { useRenderLimit } from '~/api/useFetchLimit'
 import { usePermissions } from '~/api/usePermissions'
-import { isTextChanged } from '~/lib/drafts'
+import { drafts, isTextChanged, setDraft } from '~/lib/drafts'
 import { goneXApps, rightUntilGone } from '~/lib/goneXApps'
 import { Problem } from '~/lib/problem'
 import { allOf, ALLOWED, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
 import { useStore } from '~/lib/useStore'
-import { valuesDraftKey } from '~/lib/xapp/typed'
+import { upgradeDraftKey, valuesDraftKey } from '~/lib/xapp/typed'
 import type { ChartFacts } from '~/lib/values/checkValues'
 import { Button } from '~/ui/Button'
 import { classes } from '~/ui/classes'
@@ -31,6 +31,7 @@ import styles from './deploy.module.css'
 import { PreviewPanel } from './PreviewPanel'
 import { Waiting } from '~/ui/Waiting'
 import { useMainKey } from './useMainKey'
+import { newUpgradeDraft, type UpgradeDraft } from './useUpgradeForm'
 import { ValuesEditor, type ValuesEditorHandle } from './ValuesEditor'
 
 const route = getRouteApi('/xapps/$namespace/$name/values')
@@ -110,6 +111,20 @@ export function ValuesForEditing({ config, uid, generation, refetch }: ValuesFor
     },
     onError: failed,
   })
+  /** "Adopt" is a field of the page Upgrade: what is typed goes along. */
+  const adopt = async (): Promise<void> => {
+    const key = upgradeDraftKey(namespace, name)
+    const before = drafts.get().get(key) as UpgradeDraft | undefined
+    const begun = before ?? {
+      ...newUpgradeDraft(await queryClient.query({ ...specQuery(namespace, name), staleTime: 0 }), base),
+      uid: edited.uid,
+      generation: edited.generation,
+    }
+    setDraft(key, { ...begun, typed: { ...begun.typed, adopt: true }, valuesText: text })
+    draft.discard()
+    const search = { adopt: true }
+    await navigate({ to: '/xapps/$namespace/$name/upgrade', params: { namespace, name }, search, ignoreBlocker: true })
+  }
   const isFresh = previewed?.of === snapshotOf(text)
   const isBusy = preview.isPending || upgrade.isPending
   const change = (next: string): void => draft.set((current) => ({ ...current, text: next }))
@@ -182,7 +197,13 @@ export function ValuesForEditing({ config, uid, generation, refetch }: ValuesFor
         valuesBytesMax={limits?.valuesBytes ?? VALUES_BYTES_MAX}
         isReadOnly={!right('configure').allowed && !isChanged}
       />
-      {previewed !== null && <PreviewPanel preview={previewed.result} isStale={!isFresh} />}
+      {previewed !== null && (
+        <PreviewPanel
+          preview={previewed.result}
+          isStale={!isFresh}
+          onAdopt={() => void adopt().catch((error: unknown) => failed(error, text))}
+        />
+      )}
       <div className={classes(styles.bar, styles.barInCard)}>
         <CopyAs curl={valuesCurl(edited)} kubectl={valuesKubectl(edited, text)} />
         <DiscardButton isChanged={isChanged} isBusy={isBusy} onDiscard={discard}>

@@ -40,6 +40,20 @@ export interface UpgradeDraft {
   generation: number
 }
 
+/** Returns the draft of an upgrade in which nothing is typed yet. `values`: as they are stored. */
+export function newUpgradeDraft({ form, uid, generation }: XAppSpecification, values: string): UpgradeDraft {
+  return {
+    typed: {},
+    upload: null,
+    provenance: null,
+    valuesText: null,
+    baseValues: values,
+    baseFields: fieldsOfForm(form),
+    uid,
+    generation,
+  }
+}
+
 function isUpgradeChanged({ typed, upload, provenance, valuesText, baseValues, baseFields }: UpgradeDraft): boolean {
   return (
     upload !== null ||
@@ -108,16 +122,8 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search,
   const stored = useMemo(() => fieldsOfForm(specification.form), [specification.form])
   const method = methodOfForm(specification.form)
   const initial = useMemo(
-    (): UpgradeDraft => ({
-      typed: {},
-      upload: null,
-      provenance: null,
-      valuesText: null,
-      baseValues: theirs,
-      baseFields: stored,
-      uid: specification.uid,
-      generation: specification.generation,
-    }),
+    () => newUpgradeDraft(specification, theirs),
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- another object that says the same is no other draft
     [theirs, stored, specification.uid, specification.generation],
   )
   const draftKey = upgradeDraftKey(namespace, name)
