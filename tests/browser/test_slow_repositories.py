@@ -6,12 +6,14 @@ import json
 import re
 from http import HTTPStatus
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
 from tests.browser.deploy_steps import save_repository
 from tests.browser.gateway import BrowserGateway
+from tests.browser.shell import copied_command, in_shell
+from tests.localcluster import Cluster
 from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive
 from tests.support.xapps import XAppClient
@@ -120,3 +122,52 @@ def test_credentials_stay_with_their_repository_when_its_charts_are_elsewhere(
         expect(page.locator(".cm-content").or_(page.get_by_text("no README")).first).to_be_visible()
         assert elsewhere.requests["/hello-0.1.0.tgz"] >= 2
         assert elsewhere.authorizations == []
+
+
+def test_a_slow_gateway_is_waited_for_when_somebody_signs_in_or_changes_repositories(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    save_repository(xapps, "http://127.0.0.1:9/charts")
+    page = dashboard.page
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.method == "POST":
+            held.append(route)
+        else:
+            route.continue_()
+
+    def waits_for(what: str) -> None:
+        expect(page.get_by_text(re.compile(rf"^{what}: [2-9] s$"))).to_be_visible()
+        held.pop().continue_()
+
+    page.route(re.compile("/api/(session|repositories)"), hold)
+    dashboard.open(f"/repositories?namespace={xapps.namespace}")
+    page.get_by_label("Bearer token").fill(accounts.with_role("admin"))
+    page.get_by_role("button", name="Sign in").click()
+    waits_for("The cluster checks the token")
+    page.get_by_role("button", name="Refresh acme", exact=True).click()
+    waits_for("Waiting for the gateway")
+    expect(page.get_by_role("row", name="acme").get_by_text("is not available").first).to_be_visible()
+    dashboard.open(f"/repositories/new?namespace={xapps.namespace}")
+    page.get_by_role("textbox", name="Name").fill("other")
+    page.get_by_role("textbox", name="URL").fill("http://127.0.0.1:9/other")
+    page.get_by_role("button", name="Save").click()
+    waits_for("The gateway saves the repository")
+    dashboard.heading("other")
+
+
+def test_refresh_of_a_row_is_copied_as_a_command(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, cluster: Cluster
+) -> None:
+    save_repository(xapps, "http://127.0.0.1:9/charts")
+    page = dashboard.page
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    dashboard.sign_in(accounts.with_role("admin"), f"/repositories?namespace={xapps.namespace}")
+    copy = page.get_by_role("button", name="Copy as: Refresh acme")
+    in_shell(copied_command(page, copy, "kubectl"), cluster)
+    annotations = (xapps.get("chartrepository", "acme") or {})["metadata"]["annotations"]
+    assert "xapp-operator.io/reconcile-at" in annotations
+    assert f"/api/repositories/{xapps.namespace}/acme/refresh" in copied_command(page, copy, "curl")
+    dashboard.check_accessibility()
+    dashboard.screenshots("repositories-rows")

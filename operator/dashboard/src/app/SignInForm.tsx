@@ -8,6 +8,7 @@ import { Notice } from '~/ui/Notice'
 import { ProblemPanel } from '~/ui/ProblemPanel'
 import { Text } from '~/ui/Text'
 import { TextField } from '~/ui/TextField'
+import { Waiting } from '~/ui/Waiting'
 
 import styles from './SignInForm.module.css'
 
@@ -64,6 +65,7 @@ export function SignInForm({ onSignedIn }: { onSignedIn?: () => void }): ReactEl
       <Button type="submit" variant="primary" isPending={signing.isPending}>
         Sign in
       </Button>
+      <Waiting what="The cluster checks the token" isRunning={signing.isPending} />
       <details className={styles.help}>
         <summary>Where do I get a token?</summary>
         <p>

@@ -14,10 +14,12 @@ export interface CopyAsProps extends Pick<ButtonProps, 'size' | 'variant'> {
   /** Commands that do the same as the page, or why there is none. */
   curl: Command
   kubectl: Command
+  /** Shows an icon only, with this name. */
+  iconName?: string
 }
 
 /** A menu that copies what the page does as a command for a shell. */
-export function CopyAs({ curl, kubectl, size, variant }: CopyAsProps): ReactElement {
+export function CopyAs({ curl, kubectl, size, variant, iconName }: CopyAsProps): ReactElement {
   const [isShown, setShown] = useState(false)
   const copy = async (name: string, command: Command): Promise<void> => {
     if (typeof command !== 'string') return
@@ -33,7 +35,8 @@ export function CopyAs({ curl, kubectl, size, variant }: CopyAsProps): ReactElem
   return (
     <>
       <MenuButton
-        label="Copy as"
+        label={iconName ?? 'Copy as'}
+        showsIconOnly={iconName !== undefined}
         icon={<Terminal size={16} aria-hidden />}
         size={size}
         variant={variant}

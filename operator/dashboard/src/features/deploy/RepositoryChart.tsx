@@ -186,6 +186,7 @@ function NewRepositoryFields(props: RepositoryChartProps) {
           Save and browse
         </Button>
         {isComplete && <CopyAs {...saveCommands(fields, credentials)} />}
+        <Waiting what="The gateway saves the repository" isRunning={save.isPending} />
         <span className={styles.muted}>
           {credentials.kind === 'none'
             ? 'Or type the chart and its version: Submit saves the address.'

@@ -88,7 +88,7 @@ const COLUMNS: readonly Column<Repository>[] = [
   },
   {
     id: 'actions',
-    width: ['13.25rem', '10.5rem'],
+    width: ['calc(12.25rem + 2 * var(--target))', '10.5rem'],
     header: 'Actions',
     hidesLabel: true,
     cell: (repository) => <RepositoryActions repository={repository} isRow />,

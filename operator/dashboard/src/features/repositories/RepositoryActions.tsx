@@ -11,6 +11,7 @@ import { classes } from '~/ui/classes'
 import { CopyAs } from '~/ui/CopyAs'
 import { ButtonLink } from '~/ui/Link'
 import { ErrorText } from '~/ui/ProblemPanel'
+import { Waiting } from '~/ui/Waiting'
 
 import { RemoveRepositoryDialog } from './RemoveRepositoryDialog'
 import styles from './repositories.module.css'
@@ -58,7 +59,7 @@ export function RepositoryActions({ repository, isRow = false, onRemoved }: Repo
       >
         {isRow ? undefined : 'Refresh'}
       </Button>
-      {!isRow && <CopyRefresh repository={repository} />}
+      <CopyRefresh repository={repository} isRow={isRow} />
       <Button
         size={size}
         variant={isRow ? 'default' : 'danger'}
@@ -68,6 +69,7 @@ export function RepositoryActions({ repository, isRow = false, onRemoved }: Repo
       >
         Remove...
       </Button>
+      <Waiting what="Waiting for the gateway" isRunning={refresh.isPending} />
       {refresh.error !== null && <ErrorText error={refresh.error} />}
       {isRemoving && (
         <RemoveRepositoryDialog
@@ -81,7 +83,8 @@ export function RepositoryActions({ repository, isRow = false, onRemoved }: Repo
 }
 
 /** Refresh as a command; Remove has its own in its dialog. */
-function CopyRefresh({ repository }: { repository: Repository }): ReactElement {
+function CopyRefresh({ repository, isRow }: { repository: Repository; isRow: boolean }): ReactElement {
   const [now] = useState(() => new Date().toISOString())
-  return <CopyAs {...refreshCommands(repository, now)} />
+  const inRow = { size: 'small', variant: 'default', iconName: `Copy as: Refresh ${repository.name}` } as const
+  return <CopyAs {...refreshCommands(repository, now)} {...(isRow && inRow)} />
 }

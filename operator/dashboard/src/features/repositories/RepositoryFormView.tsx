@@ -10,6 +10,7 @@ import { FormErrors } from '~/ui/FormErrors'
 import { LeaveGuard } from '~/ui/LeaveGuard'
 import { Notice } from '~/ui/Notice'
 import { Text } from '~/ui/Text'
+import { Waiting } from '~/ui/Waiting'
 import { useElapsed } from '~/ui/useElapsed'
 import { useKeyBindings } from '~/ui/useKeyBindings'
 
@@ -102,6 +103,7 @@ export function RepositoryFormView(props: RepositoryFormViewProps): ReactElement
           Save
         </Button>
         <UndoDiscard undo={form.discarding.undo} />
+        <Waiting what="The gateway saves the repository" isRunning={form.isSaving} />
       </div>
     </form>
   )
