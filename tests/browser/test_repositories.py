@@ -141,7 +141,7 @@ def test_settings_of_a_repository_are_changed_here_or_in_a_shell(
 
     # What is copied does the same as the page.
     url.fill("https://charts.example.com/other")
-    copy = page.get_by_role("button", name="Copy as")
+    copy = page.get_by_role("button", name="Copy as", exact=True)
     in_shell(copied_command(page, copy.last, "curl"), cluster, gateway=dashboard.url, token=token)
     assert (xapps.get("chartrepository", "acme") or {})["spec"]["url"] == "https://charts.example.com/other"
     dashboard.open(f"/repositories?namespace={namespace}")
