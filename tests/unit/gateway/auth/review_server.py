@@ -30,6 +30,9 @@ class FakeReviewServer:
     only: set[str] = field(default_factory=set)
     at_once: int = 0
     most_at_once: int = 0
+    identified: list[str] = field(default_factory=list)
+    identity_status: int = 201
+    groups: object = None
 
     async def review(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -47,7 +50,15 @@ class FakeReviewServer:
     async def identify(self, request: web.Request) -> web.Response:
         """Return a service account in the namespace that the token names."""
         token = request.headers["Authorization"].removeprefix("Bearer ")
-        user = {"username": f"system:serviceaccount:{token}:jane"}
+        self.identified.append(token)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await self.answers.wait()
+        self.at_once -= 1
+        status = 401 if token.startswith("made-up") else self.identity_status
+        if status != 201:
+            return web.json_response({"kind": "Status", "message": "no", "code": status}, status=status)
+        user = {"username": f"system:serviceaccount:{token}:jane", "groups": self.groups}
         return web.json_response({"kind": "SelfSubjectReview", "status": {"userInfo": user}}, status=201)
 
     @staticmethod
