@@ -1,0 +1,150 @@
+"""The kinds that a cluster serves, and when they are read again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.support.fakes.clock import FakeClock
+from xapp_operator.api.json import JsonObject
+from xapp_operator.errors import NotFound
+from xapp_operator.kube import discovery
+from xapp_operator.kube.discovery import (
+    API_VERSIONS_MAX_AGE_SECONDS,
+    MISSING_KIND_MAX_AGE_SECONDS,
+    RESOURCES_MAX_AGE_SECONDS,
+    Discovery,
+)
+from xapp_operator.kube.resources import Resource
+
+ALL = ["create", "delete", "get", "list"]
+
+
+def served(kind: str, *, namespaced: bool = True, verbs: object = ALL, status: bool = False) -> JsonObject:
+    return {
+        "resource": f"{kind.lower()}s",
+        "responseKind": {"kind": kind},
+        "scope": "Namespaced" if namespaced else "Cluster",
+        "verbs": verbs,  # type: ignore[dict-item]
+        "subresources": [{"subresource": "scale"}, *([{"subresource": "status"}] if status else [])],
+    }
+
+
+def group(name: str, **versions: list[JsonObject]) -> JsonObject:
+    listed: list[JsonObject] = [{"version": version, "resources": each} for version, each in versions.items()]
+    return {"metadata": {"name": name}, "versions": listed}  # type: ignore[dict-item]
+
+
+class FakeDocuments:
+    """The documents of an API server, and the reads of them."""
+
+    def __init__(self) -> None:
+        self.core = group("", v1=[served("Pod", status=True), served("Namespace", namespaced=False)])
+        self.groups: list[JsonObject] = [
+            group("apps", v1=[served("Deployment")], v1beta1=[served("Deployment"), served("Old")]),
+            group("rbac", v1=[served("ClusterRole", namespaced=False), served("Review", verbs=["create"])]),
+            group("odd", v1=[served("Odd", verbs=None), served("Readable", verbs=["list"])]),
+        ]
+        self.read: list[str] = []
+
+    async def fetch(self, path: str, accept: str) -> JsonObject:
+        assert accept.startswith("application/json;g=apidiscovery.k8s.io;v=v2;")
+        self.read.append(path)
+        await asyncio.sleep(0)
+        return {"items": [self.core] if path == "/api" else self.groups}  # type: ignore[dict-item]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    made = FakeClock()
+    monkeypatch.setattr(discovery, "time", made)
+    return made
+
+
+@pytest.fixture
+def documents() -> FakeDocuments:
+    return FakeDocuments()
+
+
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+OLD_DEPLOYMENT = Resource("apps", "v1beta1", "deployments", "Deployment")
+
+
+async def test_a_kind_has_the_resource_that_the_cluster_serves(documents: FakeDocuments) -> None:
+    found = Discovery(documents.fetch)
+    assert await found.resource_for(api_version="apps/v1", kind="Deployment") == DEPLOYMENT
+    assert await found.resource_for(api_version="apps/v1beta1", kind="Deployment") == OLD_DEPLOYMENT
+    pod = await found.resource_for(api_version="v1", kind="Pod")
+    assert (pod.group, pod.plural, pod.namespaced, pod.has_status) == ("", "pods", True, True)
+    namespace = await found.resource_for(api_version="v1", kind="Namespace")
+    assert (namespace.namespaced, namespace.has_status) == (False, False)
+    assert documents.read == ["/api", "/apis"]
+
+
+async def test_what_can_be_removed_is_listed_by_scope(documents: FakeDocuments) -> None:
+    found = Discovery(documents.fetch)
+    assert [each.kind for each in await found.cluster_scoped_resources()] == ["ClusterRole"]
+    namespaced = await found.namespaced_resources()
+    assert {(each.api_version, each.kind) for each in namespaced} == {
+        ("v1", "Pod"),
+        ("apps/v1", "Deployment"),
+        ("apps/v1beta1", "Old"),
+    }
+
+
+async def test_helm_gets_the_versions_and_kinds_sorted(documents: FakeDocuments) -> None:
+    documents.groups = documents.groups[:1]
+    assert await Discovery(documents.fetch).api_versions() == (
+        "apps/v1",
+        "apps/v1/Deployment",
+        "apps/v1beta1",
+        "apps/v1beta1/Deployment",
+        "apps/v1beta1/Old",
+        "v1",
+        "v1/Namespace",
+        "v1/Pod",
+    )
+
+
+async def test_simultaneous_requests_share_one_read(documents: FakeDocuments) -> None:
+    found = Discovery(documents.fetch)
+    await asyncio.gather(*(found.namespaced_resources() for _ in range(5)), found.served_kinds(), found.api_versions())
+    assert documents.read == ["/api", "/apis"]
+
+
+async def test_documents_are_read_again_when_they_are_old(documents: FakeDocuments, clock: FakeClock) -> None:
+    found = Discovery(documents.fetch)
+    await found.namespaced_resources()
+    documents.groups = []
+    waits = (
+        (found.served_kinds, MISSING_KIND_MAX_AGE_SECONDS),
+        (found.api_versions, API_VERSIONS_MAX_AGE_SECONDS),
+        (found.namespaced_resources, RESOURCES_MAX_AGE_SECONDS),
+        (found.cluster_scoped_resources, RESOURCES_MAX_AGE_SECONDS),
+    )
+    for ask, seconds in waits:
+        before = len(documents.read)
+        clock.advance(seconds)
+        await ask()
+        assert len(documents.read) == before
+        clock.advance(0.5)
+        await ask()
+        assert len(documents.read) == before + 2
+    assert await found.served_kinds() == {("v1", "Pod"), ("v1", "Namespace")}
+
+
+async def test_a_kind_that_is_missing_is_looked_for_again_at_most_each_second(
+    documents: FakeDocuments, clock: FakeClock
+) -> None:
+    found = Discovery(documents.fetch)
+    for _ in range(3):
+        with pytest.raises(NotFound, match="the cluster does not serve New of new/v1: install its CustomResource"):
+            await found.resource_for(api_version="new/v1", kind="New")
+    assert len(documents.read) == 2
+    documents.groups = [*documents.groups, group("new", v1=[served("New")])]
+    clock.advance(MISSING_KIND_MAX_AGE_SECONDS + 1)
+    assert (await found.resource_for(api_version="new/v1", kind="New")).plural == "news"
+    clock.advance(MISSING_KIND_MAX_AGE_SECONDS + 1)
+    await found.resource_for(api_version="new/v1", kind="New")
+    assert len(documents.read) == 4

@@ -1,0 +1,157 @@
+"""What an Event holds, when it counts instead of being posted again, and that it never delays anything."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from typing import Any
+
+import pytest
+
+from tests.unit.kube.fake_cluster import FakeCluster
+from xapp_operator.api.json import JsonObject
+from xapp_operator.errors import ApiUnavailable
+from xapp_operator.kube import event_recorder
+from xapp_operator.kube.event_recorder import (
+    MESSAGE_MAX_CHARACTERS,
+    OBJECT_NAME_MAX_CHARACTERS,
+    QUEUED_EVENTS_MAX,
+    EventRecorder,
+)
+from xapp_operator.kube.resources import EVENTS
+from xapp_operator.kube.transport import ApiRequest
+
+
+def xapp(name: str = "one", *, namespace: str = "ns") -> JsonObject:
+    metadata: JsonObject = {"name": name, "uid": f"uid-of-{name}", "resourceVersion": "7"}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {"apiVersion": "xapp-operator.io/v1alpha1", "kind": "XApp", "metadata": metadata}
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    return FakeCluster()
+
+
+def events(cluster: FakeCluster) -> list[dict[str, Any]]:
+    return sorted(cluster.server.all("events"), key=lambda each: str(each["message"]))
+
+
+async def test_an_event_tells_what_happened_to_which_object(cluster: FakeCluster) -> None:
+    async with EventRecorder(cluster.kube) as recorder:
+        recorder.record(xapp(), event_type="Warning", reason="InstallFailed", message="no such chart")
+    (event,) = events(cluster)
+
+    assert re.fullmatch(r"one\.[0-9a-f]{16}", event["metadata"]["name"])
+    assert event["metadata"]["namespace"] == "ns"
+    assert event["involvedObject"] == {
+        "apiVersion": "xapp-operator.io/v1alpha1",
+        "kind": "XApp",
+        "namespace": "ns",
+        "name": "one",
+        "uid": "uid-of-one",
+        "resourceVersion": "7",
+    }
+    assert (event["type"], event["reason"], event["message"]) == ("Warning", "InstallFailed", "no such chart")
+    assert event["count"] == 1
+    assert event["firstTimestamp"] == event["lastTimestamp"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", event["lastTimestamp"])
+    assert event["source"] == {"component": "xapp-operator"}
+    assert (event["reportingComponent"], event["reportingInstance"]) == ("xapp-operator", socket.gethostname())
+
+
+async def test_an_event_that_recurs_is_counted(cluster: FakeCluster) -> None:
+    async with EventRecorder(cluster.kube) as recorder:
+        for message in ("one", "two", "one", "one"):
+            recorder.record(xapp(), reason="Progressing", message=message)
+        recorder.record(xapp("other"), reason="Progressing", message="two")
+        recorder.record(xapp(), event_type="Warning", reason="Progressing", message="two")
+    found = [(each["message"], each["involvedObject"]["name"], each["type"], each["count"]) for each in events(cluster)]
+
+    assert sorted(found) == [
+        ("one", "one", "Normal", 3),
+        ("two", "one", "Normal", 1),
+        ("two", "one", "Warning", 1),
+        ("two", "other", "Normal", 1),
+    ]
+
+
+async def test_an_event_that_the_api_server_has_forgotten_is_posted_again(cluster: FakeCluster) -> None:
+    for _ in range(2):
+        async with EventRecorder(cluster.kube) as recorder:
+            recorder.record(xapp(), reason="Progressing", message="same")
+            recorder.record(xapp(), reason="Progressing", message="same")
+        (event,) = events(cluster)
+        assert event["count"] == 2
+        await cluster.kube.delete(EVENTS, event["metadata"]["name"], namespace="ns")
+
+    async with EventRecorder(cluster.kube) as recorder:
+        recorder.record(xapp(), reason="Progressing", message="same")
+    async with recorder:
+        (event,) = events(cluster)
+        await cluster.kube.delete(EVENTS, event["metadata"]["name"], namespace="ns")
+        recorder.record(xapp(), reason="Progressing", message="same")
+    (event,) = events(cluster)
+    assert event["count"] == 1
+
+
+async def test_long_messages_and_names_are_shortened(cluster: FakeCluster) -> None:
+    async with EventRecorder(cluster.kube) as recorder:
+        recorder.record(xapp("x" * 253), reason="Progressing", message="m" * 5000)
+        recorder.record(xapp("y" * OBJECT_NAME_MAX_CHARACTERS), reason="Progressing", message="n" * 1024)
+    long, exact = events(cluster)
+
+    assert (long["message"], exact["message"]) == ("m" * (MESSAGE_MAX_CHARACTERS - 1) + "…", "n" * 1024)
+    assert long["metadata"]["name"].partition(".")[0] == "x" * 200
+    assert exact["metadata"]["name"].partition(".")[0] == "y" * 200
+
+
+async def test_an_event_about_a_cluster_scoped_object_is_in_the_namespace_default(cluster: FakeCluster) -> None:
+    async with EventRecorder(cluster.kube) as recorder:
+        recorder.record(xapp(namespace=""), reason="Progressing", message="about a namespace")
+    assert [each["metadata"]["namespace"] for each in events(cluster)] == ["default"]
+
+
+async def test_a_failure_loses_only_its_own_event(cluster: FakeCluster) -> None:
+    failures: list[Exception] = [ApiUnavailable("no"), ValueError("not expected")]
+
+    def fail(_: ApiRequest) -> None:
+        if failures:
+            raise failures.pop()
+
+    cluster.transport.before = fail
+    async with EventRecorder(cluster.kube) as recorder:
+        for message in ("one", "two", "three"):
+            recorder.record(xapp(), reason="Progressing", message=message)
+    assert [each["message"] for each in events(cluster)] == ["three"]
+
+
+async def test_events_beyond_the_queue_are_dropped(cluster: FakeCluster) -> None:
+    async with EventRecorder(cluster.kube) as recorder:
+        for number in range(QUEUED_EVENTS_MAX + 5):
+            recorder.record(xapp(), reason="Progressing", message=f"{number:04}")
+    assert len(events(cluster)) == QUEUED_EVENTS_MAX
+    assert events(cluster)[-1]["message"] == f"{QUEUED_EVENTS_MAX - 1:04}"
+
+
+async def test_a_shutdown_does_not_wait_for_an_api_server_that_hangs(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_recorder, "FLUSH_SECONDS", 0.01)
+    hanging = asyncio.Event()
+
+    async def hang() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            hanging.set()
+
+    cluster.transport.before = lambda _: hang()
+    async with asyncio.timeout(10):
+        async with EventRecorder(cluster.kube) as recorder:
+            recorder.record(xapp(), reason="Progressing", message="lost")
+        assert hanging.is_set()
+        await recorder.__aexit__()  # once is enough
+    assert events(cluster) == []
