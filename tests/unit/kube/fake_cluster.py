@@ -65,6 +65,4 @@ def fake_credentials(host: str) -> ClusterCredentials:
     async def never() -> float:
         return 1e9
 
-    return ClusterCredentials(
-        Configuration(host=host), refresh=never, first_refresh=1e9, kubeconfig_path="/fake"
-    )
+    return ClusterCredentials(Configuration(host=host), refresh=never, first_refresh=1e9, kubeconfig_path="/fake")

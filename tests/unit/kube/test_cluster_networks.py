@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.support.eventually import eventually
 from tests.support.fakes import api_server
 from tests.unit.kube.fake_cluster import MORE_KINDS, FakeCluster
 from xapp_operator.config import Settings
@@ -85,8 +86,7 @@ async def test_new_nodes_are_noticed_and_what_cannot_be_read_stays(
         first = found(networks)
         assert {network for network, _ in first} == {"192.0.2.7/32", "10.0.0.0/8"}
         await add_node(cluster, "n2", "192.0.2.8")
-        while found(networks) == first:
-            await asyncio.sleep(0)
+        await eventually(lambda: found(networks) != first, what="the new node")
         both = found(networks)
         assert {network for network, _ in both} == {"192.0.2.7/32", "192.0.2.8/32", "10.0.0.0/8"}
         cluster.transport.before = deny

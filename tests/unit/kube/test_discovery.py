@@ -27,13 +27,15 @@ def served(kind: str, *, namespaced: bool = True, verbs: object = ALL, status: b
         "responseKind": {"kind": kind},
         "scope": "Namespaced" if namespaced else "Cluster",
         "verbs": verbs,  # type: ignore[dict-item]
-        "subresources": [{"subresource": "scale"}, *([{"subresource": "status"}] if status else [])],
+        "subresources": [{"subresource": "scale"}, {"subresource": "status" if status else "exec"}],
     }
 
 
 def group(name: str, **versions: list[JsonObject]) -> JsonObject:
-    listed: list[JsonObject] = [{"version": version, "resources": each} for version, each in versions.items()]
-    return {"metadata": {"name": name}, "versions": listed}  # type: ignore[dict-item]
+    return {
+        "metadata": {"name": name},
+        "versions": [{"version": version, "resources": [*each]} for version, each in versions.items()],
+    }
 
 
 class FakeDocuments:

@@ -48,6 +48,9 @@ class Candidate:
             identity=identity,
         )
 
+    def leads(self) -> bool:
+        return self.elector.is_leader
+
 
 def spec_of(cluster: FakeCluster) -> JsonObject:
     lease = cluster.server.find("leases", "operator")
@@ -64,10 +67,10 @@ async def hold(cluster: FakeCluster, **spec: Any) -> None:
 def test_the_first_candidate_creates_the_lease_and_renews_it_each_third(cluster: FakeCluster) -> None:
     async def main() -> None:
         one = Candidate(cluster, seconds=14.5)
-        assert (one.elector.is_leader, one.elector.holder) == (False, None)
+        assert (one.leads(), one.elector.holder) == (False, None)
         async with one.elector as entered:
             assert entered is one.elector
-            assert (one.elector.is_leader, one.elector.holder) == (True, "a")
+            assert (one.leads(), one.elector.holder) == (True, "a")
             created = spec_of(cluster)
             assert {name: created[name] for name in ("holderIdentity", "leaseDurationSeconds", "leaseTransitions")} == {
                 "holderIdentity": "a",
@@ -77,11 +80,11 @@ def test_the_first_candidate_creates_the_lease_and_renews_it_each_third(cluster:
             assert all(MICRO_TIME.fullmatch(str(created[name])) for name in ("acquireTime", "renewTime"))
             await asyncio.sleep(14.5 + 1)
             assert one.ends == pytest.approx([14.5 * 2 / 3, 14.5, 14.5 * 4 / 3, 14.5 * 5 / 3])
-            assert one.elector.is_leader
+            assert one.leads()
             renewed = spec_of(cluster)
             assert renewed["acquireTime"] == created["acquireTime"]
-            assert str(renewed["renewTime"]) > str(created["renewTime"])
-        assert not one.elector.is_leader
+            assert renewed["renewTime"] != created["renewTime"]
+        assert not one.leads()
         released = spec_of(cluster)
         assert (released["holderIdentity"], released["leaseDurationSeconds"]) == ("", 1)
         assert MICRO_TIME.fullmatch(str(released["renewTime"]))
@@ -97,13 +100,13 @@ def test_another_candidate_waits_until_the_leader_steps_down(cluster: FakeCluste
         renewing = len(cluster.requests("GET"))
         waiting = asyncio.create_task(two.elector.acquire())
         await asyncio.sleep(100)
-        assert (one.elector.is_leader, two.elector.is_leader, two.elector.holder) == (True, False, "a")
+        assert (one.leads(), two.leads(), two.elector.holder) == (True, False, "a")
         assert 50 <= len(cluster.requests("GET")) - renewing <= 63  # each 1.6 to 2 seconds
         await one.elector.release()
         released_at = cluster.clock.monotonic()
         await waiting
         assert cluster.clock.monotonic() - released_at <= 2
-        assert two.elector.is_leader
+        assert two.leads()
         assert (spec_of(cluster)["holderIdentity"], spec_of(cluster)["leaseTransitions"]) == ("b", 1)
         await two.elector.release()
 
@@ -161,7 +164,7 @@ def test_candidates_that_start_together_do_not_both_lead(cluster: FakeCluster) -
         both = [Candidate(cluster, name) for name in "ab"]
         tasks = [asyncio.create_task(each.elector.acquire()) for each in both]
         await asyncio.sleep(60)
-        assert sorted(each.elector.is_leader for each in both) == [False, True]
+        assert sorted(each.leads() for each in both) == [False, True]
         for task, each in zip(tasks, both, strict=True):
             task.cancel()
             await each.elector.release()
@@ -176,7 +179,7 @@ def test_a_leader_that_another_one_replaced_stops(cluster: FakeCluster) -> None:
         await cluster.kube.patch(LEASES, "operator", {"spec": {"holderIdentity": ELSEWHERE}}, namespace="ns")
         await asyncio.sleep(60)
         assert one.lost_at == [TERM / 3]
-        assert (one.elector.is_leader, one.elector.holder) == (False, None)
+        assert (one.leads(), one.elector.holder) == (False, None)
         await one.elector.release()
         assert spec_of(cluster)["holderIdentity"] == ELSEWHERE
 
@@ -191,7 +194,7 @@ def test_a_leader_goes_on_when_its_lease_is_edited_or_deleted(cluster: FakeClust
         await asyncio.sleep(6)
         await cluster.kube.delete(LEASES, "operator", namespace="ns")
         await asyncio.sleep(60)
-        assert (one.elector.is_leader, one.lost_at) == (True, [])
+        assert (one.leads(), one.lost_at) == (True, [])
         assert spec_of(cluster)["holderIdentity"] == "a"
         assert one.ends == [10 + 5 * at for at in range(len(one.ends))]
         await one.elector.release()
@@ -237,7 +240,7 @@ def test_a_leader_that_cannot_renew_stops_before_others_may_lead(cluster: FakeCl
         await asyncio.sleep(60)
         assert one.lost_at == [pytest.approx(TERM * 2 / 3)]
         assert tried[:5] == pytest.approx([5, 6, 7, 8, 9])
-        assert not one.elector.is_leader
+        assert not one.leads()
         await one.elector.release()
 
     cluster.run(main())
@@ -252,7 +255,7 @@ def test_a_leader_goes_on_after_a_short_outage(cluster: FakeCluster) -> None:
         cluster.transport.before = lambda _: None
         await asyncio.sleep(6)
         assert one.ends == pytest.approx([10, 17, 22])
-        assert (one.elector.is_leader, one.lost_at) == (True, [])
+        assert (one.leads(), one.lost_at) == (True, [])
         await one.elector.release()
 
     cluster.run(main())
@@ -281,7 +284,7 @@ def test_a_release_that_hangs_or_fails_is_given_up(cluster: FakeCluster) -> None
         await two.elector.acquire()
         cluster.transport.before = unavailable
         await two.elector.release()
-        assert not two.elector.is_leader
+        assert not two.leads()
         await asyncio.sleep(60)
         assert one.lost_at == two.lost_at == []
 
@@ -302,7 +305,7 @@ def test_a_candidate_takes_over_a_deleted_lease_when_its_leader_has_had_time_to_
         await cluster.kube.delete(LEASES, "operator", namespace="ns")
         await waiting
         assert 22 + TERM < cluster.clock.monotonic() <= 22 + TERM + 4
-        assert two.elector.is_leader
+        assert two.leads()
         await two.elector.release()
 
     cluster.run(main())
@@ -315,7 +318,7 @@ def test_what_waiting_cannot_help_is_an_error(cluster: FakeCluster) -> None:
                 raise NotFound("namespace")
 
         cluster.transport.before = no_namespace
-        with pytest.raises(KubeError, match="the namespace ['\"]?ns['\"]? of the Lease does not exist") as raised:
+        with pytest.raises(KubeError, match=r"the namespace .?ns.? of the Lease does not exist") as raised:
             await Candidate(cluster).elector.acquire()
         assert raised.value.permanent
 

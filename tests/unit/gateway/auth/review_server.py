@@ -31,6 +31,9 @@ class FakeReviewServer:
     at_once: int = 0
     most_at_once: int = 0
     identified: list[str] = field(default_factory=list)
+    identifies: asyncio.Event = field(default_factory=asyncio.Event)
+    identifying: int = 0
+    most_identifying: int = 0
     identity_status: int = 201
     groups: object = None
 
@@ -51,10 +54,10 @@ class FakeReviewServer:
         """Return a service account in the namespace that the token names."""
         token = request.headers["Authorization"].removeprefix("Bearer ")
         self.identified.append(token)
-        self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
-        await self.answers.wait()
-        self.at_once -= 1
+        self.identifying += 1
+        self.most_identifying = max(self.most_identifying, self.identifying)
+        await self.identifies.wait()
+        self.identifying -= 1
         status = 401 if token.startswith("made-up") else self.identity_status
         if status != 201:
             return web.json_response({"kind": "Status", "message": "no", "code": status}, status=status)
@@ -70,6 +73,7 @@ class FakeReviewServer:
 async def review_server(folder: Path) -> AsyncIterator[tuple[FakeReviewServer, KubeClient]]:
     server = FakeReviewServer()
     server.answers.set()
+    server.identifies.set()
     app = web.Application()
     app.router.add_post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", server.review)
     app.router.add_post("/apis/authentication.k8s.io/v1/selfsubjectreviews", server.identify)

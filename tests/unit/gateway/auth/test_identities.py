@@ -76,10 +76,10 @@ async def test_an_accepted_token_is_identified_again_only_after_minutes(users: U
 
 
 async def test_simultaneous_requests_of_a_token_share_one_check(users: Users) -> None:
-    users.server.answers.clear()
+    users.server.identifies.clear()
     waiting = [asyncio.create_task(users.identify("a", address=str(at))) for at in range(5)]
     await eventually(lambda: users.server.identified, what="the check")
-    users.server.answers.set()
+    users.server.identifies.set()
 
     assert {each.user for each in await asyncio.gather(*waiting)} == {"system:serviceaccount:a:jane"}
     assert users.server.identified == ["a"]
@@ -169,12 +169,12 @@ async def test_a_token_over_the_limit_is_checked_after_its_wait(users: Users, mo
 
 async def test_checks_that_run_count_as_unknown_until_they_end(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(identities, "LATE_CHECK_WAIT_SECONDS_MAX", 0.0)
-    users.server.answers.clear()
+    users.server.identifies.clear()
     running = [asyncio.create_task(users.identify(f"good-{number}")) for number in range(LIMIT)]
-    await eventually(lambda: users.server.at_once == LIMIT, what="the checks")
+    await eventually(lambda: users.server.identifying == LIMIT, what="the checks")
     with pytest.raises(TooManyUnknownTokens):
         await users.identify("b")
-    users.server.answers.set()
+    users.server.identifies.set()
     await asyncio.gather(*running)
 
     await users.identify("b")
@@ -202,11 +202,11 @@ async def test_only_some_tokens_of_an_address_wait(users: Users, monkeypatch: py
 
 
 async def test_few_unknown_tokens_are_checked_at_a_time(users: Users) -> None:
-    users.server.answers.clear()
+    users.server.identifies.clear()
     running = [
         asyncio.create_task(users.identify(f"good-{number}", address=str(number))) for number in range(2 * CHECKS_MAX)
     ]
-    await eventually(lambda: users.server.at_once == CHECKS_MAX, what="as many checks as may run at a time")
-    users.server.answers.set()
+    await eventually(lambda: users.server.identifying == CHECKS_MAX, what="as many checks as may run at a time")
+    users.server.identifies.set()
     await asyncio.gather(*running)
-    assert users.server.most_at_once == CHECKS_MAX
+    assert users.server.most_identifying == CHECKS_MAX
