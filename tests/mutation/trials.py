@@ -166,13 +166,14 @@ def _find_code(code: CodeType, name: str, line: int) -> CodeType | None:
 
 
 def _import_libraries(names: Iterable[str]) -> None:
-    """Import what the tests import from others, so that each fork has it already."""
+    """Import what the tests import from others, so that each fork has it already.
+
+    Private modules come with the public ones: `_asyncio` before `asyncio` leaves a coroutine without its task.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in names:
-            if not name.startswith(
-                ("_pytest", "pytest", "_hypothesis_pytestplugin", "hypothesis", "__main__", "anyio")
-            ):
+            if not name.startswith(("_", "pytest", "hypothesis", "anyio")):
                 try:
                     importlib.import_module(name)
                 except Exception:

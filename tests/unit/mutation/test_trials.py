@@ -15,6 +15,7 @@ from tests.mutation.trials import Outcome, Trial
 LIMIT_S = 120
 
 PARTIAL_TESTS = "tests/unit/mutation/partial_tests.py"
+COROUTINE_TESTS = "tests/unit/mutation/coroutine_tests.py"
 
 
 def test_what_a_test_notices_is_killed_and_the_rest_survives(tmp_path: Path) -> None:
@@ -37,6 +38,22 @@ def test_what_a_test_notices_is_killed_and_the_rest_survives(tmp_path: Path) -> 
     assert re.search(r"^domain +14 +11 +0 +3 ", done.stdout, re.MULTILINE)
     assert done.returncode == 1
     assert (ROOT / "operator/xapp_operator" / module).read_bytes() == before
+
+
+def test_tests_of_coroutines_run_as_always_in_a_trial(tmp_path: Path) -> None:
+    module = "gateway/http/media_types.py"
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.mutation", "--store", str(tmp_path), "--tests", COROUTINE_TESTS, module],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+    counts = re.search(r"^gateway/http +(\d+) +(\d+) +(\d+) +(\d+) ", done.stdout, re.MULTILINE)
+    assert counts is not None, done.stderr
+    _, killed, _, survived = map(int, counts.groups())
+    assert survived > killed  # what raises is killed
 
 
 def test_accepted_mutants_do_not_count_as_survivors() -> None:
