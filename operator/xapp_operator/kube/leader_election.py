@@ -24,6 +24,7 @@ from xapp_operator.common.text import quote_input
 from xapp_operator.errors import AlreadyExists, Conflict, KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import LEASES
+from xapp_operator.kube.startup_denials import StartupDenials
 from xapp_operator.telemetry.logs import get_logger
 
 RENEW_FRACTION: Final = 1 / 3
@@ -85,6 +86,7 @@ class LeaderElector:
         self._renew_task: asyncio.Task[None] | None = None
         self._observed_holder: _ObservedHolder | None = None
         self._missing_since: float | None = None
+        self._denials = StartupDenials(seconds=lease_seconds)
 
     async def __aenter__(self) -> Self:
         await self.acquire()
@@ -109,7 +111,8 @@ class LeaderElector:
         """Wait until this candidate leads.
 
         Raises:
-            KubeError: when waiting cannot help: missing permission, or a namespace that does not exist.
+            KubeError: when waiting cannot help: a namespace that does not exist, or a permission that was missing
+                for a whole lease duration.
         """
         announced = False
         while not await self._try_acquire():
@@ -146,10 +149,11 @@ class LeaderElector:
         except (Conflict, AlreadyExists):
             return False
         except KubeError as error:
-            if error.permanent:
+            if error.permanent and not self._denials.may_pass(error):
                 raise
             _log.warning("lease not acquired", lease=self._name, error=error.message)
             return False
+        self._denials.end()
         if lease is None:
             return False
         self._record_renewal(lease, started=started)

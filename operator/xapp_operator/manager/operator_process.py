@@ -20,6 +20,7 @@ from xapp_operator.helm.processes.watchdog import HelmWatchdog
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.leader_election import LOST_FRACTION, LeaderElector
 from xapp_operator.kube.resources import CHART_REPOSITORIES, XAPPS
+from xapp_operator.kube.startup_denials import StartupDenials
 from xapp_operator.manager.probe_server import ProbeServer
 from xapp_operator.reconcile.runtime import OperatorRuntime
 from xapp_operator.telemetry.logs import get_logger
@@ -92,6 +93,7 @@ async def _run(settings: Settings) -> int:
 async def _wait_for_crds(kube: KubeClient, settings: Settings) -> None:
     """Wait until the cluster serves our kinds: they may be installed at the same time as the operator."""
     namespace = settings.namespaces[0] if settings.namespaces else None
+    denials = StartupDenials()
     while True:
         try:
             for resource in (XAPPS, CHART_REPOSITORIES):
@@ -101,7 +103,7 @@ async def _wait_for_crds(kube: KubeClient, settings: Settings) -> None:
         except NotFound:
             _log.warning("waiting for the CRDs: install crds/", kind=resource.kind)
         except KubeError as error:
-            if error.permanent:
+            if error.permanent and not denials.may_pass(error):
                 raise
             _log.warning("waiting for the API server", error=error.message)
         else:

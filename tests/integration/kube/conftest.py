@@ -11,6 +11,10 @@ from tests.localrun.cluster_setup import install_crds
 from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import Resource
+
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
+ROLE_BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
 
 
 @pytest.fixture
@@ -32,3 +36,14 @@ def config_map(name: str, *, data: dict[str, str] | None = None, labels: dict[st
         "metadata": {"name": name, "labels": {**(labels or {})}},
         "data": {**(data or {})},
     }
+
+
+async def grant_to_default(kube: KubeClient, namespace: str, rule: JsonObject) -> None:
+    """Allow the default service account of the namespace what a rule of a Role allows."""
+    await kube.create(ROLES, {"metadata": {"name": "granted"}, "rules": [rule]}, namespace=namespace)
+    binding: JsonObject = {
+        "metadata": {"name": "granted"},
+        "roleRef": {"apiGroup": ROLES.group, "kind": ROLES.kind, "name": "granted"},
+        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": namespace}],
+    }
+    await kube.create(ROLE_BINDINGS, binding, namespace=namespace)

@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 import pytest
 
-from tests.integration.kube.conftest import config_map
+from tests.integration.kube.conftest import config_map, grant_to_default
 from tests.localcluster import LocalCluster
 from tests.support.eventually import eventually_async
 from tests.support.xapp_manifest import xapp_manifest
@@ -141,15 +141,7 @@ async def test_a_missing_permission_is_named(kube: KubeClient, namespace: str) -
 
 async def test_an_access_review_names_the_exact_resource(kube: KubeClient, namespace: str) -> None:
     rule: JsonObject = {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]}
-    roles = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
-    bindings = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
-    await kube.create(roles, {"metadata": {"name": "logs"}, "rules": [rule]}, namespace=namespace)
-    binding: JsonObject = {
-        "metadata": {"name": "logs"},
-        "roleRef": {"apiGroup": roles.group, "kind": "Role", "name": "logs"},
-        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": namespace}],
-    }
-    await kube.create(bindings, binding, namespace=namespace)
+    await grant_to_default(kube, namespace, rule)
     reader = kube.with_token(await token_of(kube, namespace=namespace, name="default"))
     pods = Resource("", "v1", "pods", "Pod")
 

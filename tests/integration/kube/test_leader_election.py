@@ -11,7 +11,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
+from tests.integration.kube.conftest import grant_to_default
 from tests.integration.kube.tcp_relay import TcpRelay
 from tests.localcluster import Cluster
 from tests.support.eventually import eventually, eventually_async
@@ -272,3 +274,16 @@ async def test_a_missing_permission_is_an_error_that_names_it(kube: KubeClient, 
     leadership = LeaderElector(nobody, namespace=namespace, name=LEASE, lease_seconds=TERM, on_lost=lambda: None)
     with pytest.raises(AccessDenied, match='cannot get resource "leases"'):
         await leadership.acquire()
+
+
+async def test_a_permission_that_is_denied_for_a_moment_is_no_error(kube: KubeClient, namespace: str) -> None:
+    nobody = kube.impersonate(f"system:serviceaccount:{namespace}:default")
+    leadership = LeaderElector(nobody, namespace=namespace, name=LEASE, lease_seconds=LONG_TERM, on_lost=lambda: None)
+    with capture_logs() as logs:
+        acquiring = asyncio.create_task(leadership.acquire())
+        await eventually(lambda: [each for each in logs if each["event"] == "lease not acquired"], what="a denial")
+        leases: JsonObject = {"apiGroups": [LEASES.group], "resources": [LEASES.plural], "verbs": ["*"]}
+        await grant_to_default(kube, namespace, leases)
+        await asyncio.wait_for(acquiring, TERM * 10)
+    assert leadership.is_leader
+    await leadership.release()
