@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
         finally:
             if not completed or any(each.lost for each in results.values()):
                 _keep_logs(Path(folder))
-    say(f"\nseed {seed}\n{table(results)}")
+            say(f"\nseed {seed}\n{table(results)}")
     lost = [each for result in results.values() for each in result.lost]
     for each in lost:
         say(f"LOST {each}")

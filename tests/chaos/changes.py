@@ -60,7 +60,10 @@ def _roll_back(scene: Scene, xapp: ManagedXApp) -> bool:
     if not names:
         return False
     revision = int(scene.rng.choice(sorted(names.split(), key=int)))
-    record = read_record(XAppClient(scene.system.cluster, xapp.namespace), xapp.name, revision)
+    try:
+        record = read_record(XAppClient(scene.system.cluster, xapp.namespace), xapp.name, revision)
+    except (OSError, ValueError):
+        return False  # an earlier round damaged it
     greeting = (record.get("config") or {}).get("greeting")
     if greeting is None or (record.get("config") or {}).get("fail"):
         return False
