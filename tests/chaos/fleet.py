@@ -182,6 +182,8 @@ class Fleet:
         self._apply_objects([manifest for each in xapps for manifest in each.manifests()])
 
     def _apply_objects(self, objects: list[Json]) -> None:
+        if not objects:
+            return
         content = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
         self._cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=content)
 

@@ -126,6 +126,11 @@ class ChildProcess:
         """Whether it has ended; if so, it is reaped."""
         return self._process.poll() is not None
 
+    @property
+    def exit_code(self) -> int | None:
+        """Return with which code it ended; negative for a signal, None while it runs."""
+        return self._process.poll()
+
     def tail(self) -> str:
         """Return the last lines of its log."""
         with self.log.open("rb") as file:

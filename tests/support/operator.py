@@ -48,6 +48,11 @@ class OperatorProcess:
         assert identity is not None, "the operator has ended"
         return identity.pid
 
+    @property
+    def exit_code(self) -> int | None:
+        """Return with which code the process ended; negative for a signal, None while it runs."""
+        return self._child.exit_code if self._child is not None else None
+
     def start(self) -> None:
         assert not self.running
         self._child = ChildProcess(self._spec, log=self.log)

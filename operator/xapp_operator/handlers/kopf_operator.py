@@ -7,6 +7,7 @@ still rescue a stuck deletion.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, cast
@@ -61,14 +62,13 @@ class _Connections(Vault):
         await super().close()
 
 
-def build_registry(runtime: OperatorRuntime, *, on_started: Callable[[], None]) -> kopf.OperatorRegistry:
-    """Return the registry with all handlers for `runtime`; `on_started` is called when kopf has started."""
+def build_registry(runtime: OperatorRuntime) -> kopf.OperatorRegistry:
+    """Return the registry with all handlers for `runtime`."""
     registry = kopf.OperatorRegistry()
 
     @kopf.on.startup(registry=registry)
     async def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         _configure_kopf(settings)
-        on_started()
 
     @kopf.on.login(registry=registry)
     async def login(**_: Any) -> kopf.ConnectionInfo:
@@ -106,19 +106,35 @@ def build_registry(runtime: OperatorRuntime, *, on_started: Callable[[], None]) 
 async def run_operator(runtime: OperatorRuntime, settings: Settings, *, on_started: Callable[[], None]) -> None:
     """Run kopf on the current loop until it is cancelled.
 
-    Its own stop would wait 5 s for every task that was started while it ran, including the operator's.
+    `kopf.operator` is not used, because its stop takes every task on the loop that is younger than itself for its own:
+    it waits 5 s for the tasks of the reconciler, and then raises an error of one of them as its own.
+
+    Args:
+        runtime: receives the events.
+        settings: of this process.
+        on_started: called when kopf has installed its signal handlers, so that others can replace them.
+
+    Raises:
+        Exception: of the first task of kopf that failed.
     """
     _quiet_kopf_logs()
     connections = _Connections()
+    tasks = await kopf.spawn_tasks(
+        registry=build_registry(runtime),
+        standalone=True,
+        clusterwide=not settings.namespaces,
+        namespaces=cast("Sequence[str]", settings.namespaces),
+        vault=connections,
+    )
+    on_started()
     try:
-        await kopf.operator(
-            registry=build_registry(runtime, on_started=on_started),
-            standalone=True,
-            clusterwide=not settings.namespaces,
-            namespaces=cast("Sequence[str]", settings.namespaces),
-            vault=connections,
-        )
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
     finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await connections.close_at_end()
 
 

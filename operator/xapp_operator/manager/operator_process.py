@@ -85,7 +85,6 @@ async def _run(settings: Settings) -> int:
         if not await _run_unless_stopped(stop, stack.enter_async_context(runtime)):
             return 0
         probe.set_leading(runtime)
-        # kopf installs signal handlers of its own at its start: replace them.
         await _run_unless_stopped(stop, run_operator(runtime, settings, on_started=install_signal_handlers))
     return EXIT_LEADERSHIP_LOST if lost.is_set() else 0
 

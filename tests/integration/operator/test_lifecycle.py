@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import signal
+from http import HTTPStatus
 from typing import Any
 
 import pytest
 
+from tests.localcluster.waiting import wait_until
+from tests.support.chart_server import ChartServer
 from tests.support.operator import OperatorProcess
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
 
 pytestmark = pytest.mark.integration
+
+WAIT_SECONDS = 30.0
 
 LABELS = {
     "xapp-operator.io/organization": "acme-corp",
@@ -171,6 +177,20 @@ def test_restarted_operator_writes_nothing_for_reconciled_xapps(xapps: XAppClien
     kept = [item["metadata"]["resourceVersion"] for item in _items(xapps) if item["metadata"]["name"] != "third"]
     assert " ".join(kept) == versions
     assert _actions(operator)[len(actions) :] == [("third", "Install"), ("third", "UpdateArchiveOwners")]
+
+
+def test_a_stop_ends_a_download_that_fails_meanwhile_without_an_error(
+    xapps: XAppClient, operator: OperatorProcess
+) -> None:
+    errors = operator.error_lines()
+    with ChartServer() as server, server.failing(HTTPStatus.NOT_FOUND, "/index.yaml"):
+        with server.holding("/index.yaml"):
+            xapps.apply(xapps.remote_manifest("hello", url=server.url, chart="workload"))
+            wait_until(lambda: server.requests["/index.yaml"] > 0, timeout=WAIT_SECONDS, what="the download")
+            operator.send_signal(signal.SIGTERM)
+        operator.stop()
+    assert operator.exit_code == 0
+    assert operator.error_lines() == errors
 
 
 def _actions(operator: OperatorProcess) -> list[tuple[str, str]]:
