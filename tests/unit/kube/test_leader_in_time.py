@@ -13,7 +13,7 @@ from tests.support.fakes import api_server
 from tests.unit.kube.fake_cluster import MORE_KINDS, FakeCluster
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.errors import AccessDenied, ApiUnavailable, KubeError, NotFound
-from xapp_operator.kube import leader_election
+from xapp_operator.kube import leader_election, startup_denials
 from xapp_operator.kube.leader_election import LeaderElector
 from xapp_operator.kube.resources import LEASES
 from xapp_operator.kube.transport import ApiRequest
@@ -28,7 +28,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     for version, kinds in MORE_KINDS.items():
         monkeypatch.setitem(api_server.KINDS, version, kinds)
     made = FakeCluster()
-    monkeypatch.setattr(leader_election, "time", made.clock)
+    for module in (leader_election, startup_denials):
+        monkeypatch.setattr(module, "time", made.clock)
     return made
 
 
@@ -321,14 +322,38 @@ def test_what_waiting_cannot_help_is_an_error(cluster: FakeCluster) -> None:
         with pytest.raises(KubeError, match=r"the namespace .?ns.? of the Lease does not exist") as raised:
             await Candidate(cluster).elector.acquire()
         assert raised.value.permanent
-
-        def denied(_: ApiRequest) -> None:
-            raise AccessDenied("no")
-
-        cluster.transport.before = denied
-        with pytest.raises(AccessDenied):
-            await Candidate(cluster).elector.acquire()
         assert cluster.clock.monotonic() == 0
+
+    cluster.run(main())
+
+
+def denied(_: ApiRequest) -> None:
+    raise AccessDenied("no")
+
+
+def test_a_permission_is_missing_when_it_was_denied_for_a_lease_duration(cluster: FakeCluster) -> None:
+    async def main() -> None:
+        cluster.transport.before = denied
+        waiting = asyncio.create_task(Candidate(cluster).elector.acquire())
+        await asyncio.sleep(TERM - 0.1)
+        assert not waiting.done()
+        with pytest.raises(AccessDenied):
+            await waiting
+        assert cluster.clock.monotonic() <= TERM + 2
+
+    cluster.run(main())
+
+
+def test_denials_of_an_api_server_that_just_started_pass(cluster: FakeCluster) -> None:
+    async def main() -> None:
+        one = Candidate(cluster)
+        cluster.transport.before = denied
+        waiting = asyncio.create_task(one.elector.acquire())
+        await asyncio.sleep(10)
+        cluster.transport.before = lambda _: None
+        await waiting
+        assert one.leads()
+        await one.elector.release()
 
     cluster.run(main())
 
