@@ -28,6 +28,7 @@ class FakeSecretServer:
     reads: int = 0
     created: int = 0
     patched: int = 0
+    patches: int = 0
     conflicts: int = 0
     status: int | None = None
     patch_status: int | None = None
@@ -50,6 +51,7 @@ class FakeSecretServer:
 
     async def patch(self, request: web.Request) -> web.Response:
         body = await request.json()
+        self.patches += 1
         refused = self.status or self.patch_status
         if refused is not None:
             return self._refusal(refused)

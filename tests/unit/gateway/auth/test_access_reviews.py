@@ -13,17 +13,19 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, ApiOverloaded, ApiUnavailable, Unauthenticated
 from xapp_operator.gateway.auth import access_reviews
 from xapp_operator.gateway.auth.access_reviews import (
-    DENIED_RECHECK_SECONDS_MAX,
-    REVIEW_CONCURRENCY,
-    REVIEW_SECONDS,
     AccessReviews,
 )
 from xapp_operator.gateway.auth.actions import Permission
 from xapp_operator.gateway.auth.callers import (
-    RECHECK_MAX_AGE_SECONDS,
     UnsafeBindAddress,
     check_bind_address,
 )
+
+RECHECK_MAX_AGE_SECONDS = 1.0
+
+REVIEW_SECONDS = 10.0
+REVIEW_CONCURRENCY = 32
+DENIED_RECHECK_SECONDS_MAX = 60.0
 
 
 async def test_concurrent_requests_share_one_review(tmp_path: Path) -> None:
@@ -203,6 +205,25 @@ async def test_a_revoked_permission_ends_within_seconds_and_denied_namespaces_ar
         assert await who.allowed_namespaces("list", among=MANY) == frozenset({"n8", "n9"})
 
 
+@pytest.mark.parametrize(("waits", "reviews"), [((20.0,), [401]), ((19.5, 10.0), [1, 401])])
+async def test_twenty_denied_namespaces_are_reviewed_again_in_a_second(
+    tmp_path: Path, clock: FakeClock, waits: tuple[float, ...], reviews: list[int]
+) -> None:
+    async with review_server(tmp_path) as (server, kube):
+        server.allowed = False
+        who, denied = caller(kube, AccessReviews()), frozenset(f"n{at}" for at in range(400))
+        await who.allowed_namespaces("list", among=denied)
+        clock.now += REVIEW_SECONDS
+        await who.allowed_namespaces("list", among=denied)
+        found = []
+        for wait in waits:
+            clock.now += wait
+            server.reviewed.clear()
+            await who.allowed_namespaces("list", among=denied)
+            found.append(len(server.reviewed))
+        assert found == reviews
+
+
 async def test_a_new_namespace_is_reviewed_again_soon(tmp_path: Path, clock: FakeClock) -> None:
     async with review_server(tmp_path) as (server, kube):
         server.allowed = False
@@ -228,6 +249,7 @@ async def test_a_frequent_caller_does_not_wait_for_new_reviews(tmp_path: Path, c
         server.answers.clear()
 
         assert await who.allowed_namespaces("list", among=frozenset("ab")) is found
+        await eventually(lambda: server.at_once == 2, what="the reviews in the background")
         server.answers.set()
         clock.now += REVIEW_SECONDS / 2 - 1
         await eventually(lambda: len(server.reviewed) == 5, what="the review in the background")
@@ -245,6 +267,29 @@ async def test_cached_namespaces_count_while_the_api_server_is_unavailable(tmp_p
         assert await who.allowed_namespaces("list", among=frozenset("ab")) == frozenset({"a"})
         with pytest.raises(ApiUnavailable):
             await who.allowed_namespaces("get", among=frozenset("ab"))
+        server.status = 201
+        clock.now += 200.0
+        assert not await who.is_allowed("list", namespace=None)
+        server.status = 503
+        clock.now += 100.0 - 2 * REVIEW_SECONDS
+        with pytest.raises(ApiUnavailable):
+            await who.allowed_namespaces("list", among=frozenset("ab"))
+
+
+async def test_a_review_of_the_last_minutes_counts_and_no_older_one(tmp_path: Path, clock: FakeClock) -> None:
+    async with review_server(tmp_path) as (server, kube):
+        who = caller(kube, AccessReviews())
+        assert await who.is_allowed("list", namespace="a")
+        server.allowed = False
+        assert not await who.is_allowed("list", namespace=None)
+        server.status = 503
+        with pytest.raises(ApiUnavailable):
+            await who.allowed_namespaces("list", among=frozenset("ab"))
+        clock.now += 299.0
+        assert await who.is_allowed("list", namespace="a")
+        clock.now += 1.0
+        with pytest.raises(ApiUnavailable):
+            await who.is_allowed("list", namespace="a")
 
 
 async def test_namespaces_of_an_unknown_token_are_refused(tmp_path: Path) -> None:
@@ -298,7 +343,9 @@ async def test_a_recheck_asks_again_and_shares_the_answer(tmp_path: Path, clock:
     async with review_server(tmp_path) as (server, kube):
         who = caller(kube, AccessReviews())
         permission = Permission("get", "a")
-        await who.recheck(permission)
+        for _ in range(2):
+            await who.recheck(permission)
+        assert len(server.reviewed) == 1
         clock.now += RECHECK_MAX_AGE_SECONDS
         await asyncio.gather(*(who.recheck(permission) for _ in range(50)))
         assert len(server.reviewed) == 2

@@ -22,15 +22,18 @@ from xapp_operator.errors import (
     Unauthenticated,
 )
 from xapp_operator.gateway.auth import session_secret, sessions
-from xapp_operator.gateway.auth.access_reviews import OBJECT_NAME_MAX, AccessReviews
+from xapp_operator.gateway.auth.access_reviews import AccessReviews
 from xapp_operator.gateway.auth.actions import Action, Permission
 from xapp_operator.gateway.auth.callers import Authenticator, Caller
 from xapp_operator.gateway.auth.identities import Identities, Identity
 from xapp_operator.gateway.auth.session_cookies import COOKIE_NAME, HOST_COOKIE_NAME
 from xapp_operator.gateway.auth.sessions import NewSession
+from xapp_operator.gateway.http.audit import audit_notes
 from xapp_operator.gateway.http.problems import UNAUTHENTICATED_HEADERS
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import PODS, SECRETS
+
+OBJECT_NAME_MAX = 253
 
 LOCAL = ("127.0.0.1", 40000)
 REMOTE = ("192.0.2.1", 40000)
@@ -61,7 +64,9 @@ async def reviewing(tmp_path: Path) -> AsyncIterator[tuple[FakeReviewServer, Kub
 
 @pytest.mark.parametrize("header", ["Bearer abc", "bearer  abc ", "BEARER abc"])
 def test_the_token_is_that_of_the_authorization_header(kube: KubeClient, header: str) -> None:
-    who = Authenticator(Settings(), kube).get_caller(connection(authorization=header, client=REMOTE))
+    request = connection(authorization=header, client=REMOTE)
+    who = Authenticator(Settings(), kube).get_caller(request)
+    assert audit_notes(request).caller is who
     assert (who.token, who.mode, who.session, who.address) == ("abc", "kubernetes", None, "192.0.2.1")
     assert not who.is_authenticated
 
@@ -94,6 +99,7 @@ async def test_without_authentication_everyone_is_the_gateway(kube: KubeClient) 
     await authenticator.load_session(request)
     who = authenticator.get_caller(request)
 
+    assert audit_notes(request).caller is who
     assert (who.client, who.mode, who.token, who.user, who.is_authenticated) == (kube, "none", "", "", True)
     assert await who.identify() == Identity("")
     assert await who.allowed_namespaces("list", among=frozenset("ab")) is None
@@ -238,6 +244,10 @@ async def test_a_list_of_some_namespaces_needs_the_right_in_each_or_in_all(
     with pytest.raises(AccessDenied, match="in the namespace c"):
         await who.require_list_allowed(namespaces=("a", "c"))
 
+    server.status = 401
+    with pytest.raises(Unauthenticated):
+        await caller(kube, AccessReviews()).require_list_allowed(namespaces=())
+    server.status = 201
     server.allowed = True
     server.reviewed.clear()
     await caller(kube, AccessReviews()).require_list_allowed(namespaces=("a", "b"))
@@ -269,6 +279,15 @@ async def test_a_token_that_a_review_refuses_is_unknown_from_then_on(
         with pytest.raises(Unauthenticated):
             await who.allows(Permission("get", "a"))
     assert (who.user, len(server.reviewed)) == ("", 2)
+
+
+async def test_a_recheck_of_a_bearer_token_needs_no_session(
+    reviewing: tuple[FakeReviewServer, KubeClient],
+) -> None:
+    server, kube = reviewing
+    who = Authenticator(Settings(), kube).get_caller(connection(authorization="Bearer abc"))
+    await who.recheck(Permission("get", "a"))
+    assert [each["verb"] for each in server.reviewed] == ["get"]
 
 
 async def test_a_recheck_without_permissions_notices_a_refused_token(

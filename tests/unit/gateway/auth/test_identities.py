@@ -10,11 +10,16 @@ import pytest
 
 from tests.support.eventually import eventually
 from tests.unit.gateway.auth.review_server import FakeReviewServer, review_server
+from tests.unit.kube.fake_cluster import FakeCluster
 from xapp_operator.errors import ApiUnavailable, TooManyUnknownTokens, Unauthenticated
 from xapp_operator.gateway.auth import identities
-from xapp_operator.gateway.auth.identities import CHECKS_MAX, IDENTITY_SECONDS, Identities, Identity, token_digest
+from xapp_operator.gateway.auth.identities import Identities, Identity, token_digest
 from xapp_operator.kube import transport
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.transport import ApiRequest
+
+CHECKS_MAX = 8
+IDENTITY_SECONDS = 300.0
 
 LIMIT = 2
 
@@ -148,7 +153,11 @@ async def test_an_address_that_sent_too_many_unknown_tokens_waits_and_others_do_
     await users.send_unknown(LIMIT)
     checked = list(users.server.identified)
 
-    with pytest.raises(TooManyUnknownTokens, match=rf"more than {LIMIT} tokens from your address were unknown"):
+    refusal = rf"more than {LIMIT} tokens from your address were unknown to the cluster in 10 seconds"
+    with pytest.raises(
+        TooManyUnknownTokens,
+        match=refusal,
+    ):
         await users.identify("b")
     assert users.server.identified == checked
     assert await users.identify("a") == known
@@ -199,6 +208,45 @@ async def test_only_some_tokens_of_an_address_wait(users: Users, monkeypatch: py
         for each in waiting:
             each.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
+
+
+def late_tokens(number: int) -> tuple[list[float], list[float]]:
+    """Return when late tokens of one address were checked, and when others were refused, in simulated seconds."""
+    cluster, found = FakeCluster(), Identities(unknown_per_address=0)
+    checked: list[float] = []
+    refused: list[float] = []
+
+    def deny(_: ApiRequest) -> None:
+        checked.append(cluster.clock.monotonic())
+        raise Unauthenticated("no")
+
+    async def identify(token: str) -> None:
+        try:
+            await found.identify(cluster.kube, token, address="here")
+        except TooManyUnknownTokens:
+            refused.append(cluster.clock.monotonic())
+        except Unauthenticated:
+            pass
+
+    async def main() -> None:
+        cluster.transport.before = deny
+        await asyncio.gather(*(identify(f"made-up-{each}") for each in range(number)))
+
+    cluster.run(main())
+    return checked, refused
+
+
+def test_late_tokens_are_checked_ten_in_a_second_and_few_wait() -> None:
+    checked, refused = late_tokens(130)
+    assert checked == pytest.approx([0.1 * each for each in range(1, 129)])
+    assert refused == [0.0, 0.0]
+
+
+def test_a_late_token_is_refused_after_twenty_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identities, "LATE_CHECK_SECONDS", 15.0)
+    checked, refused = late_tokens(3)
+    assert checked == pytest.approx([15.0])
+    assert refused == pytest.approx([20.0, 20.0])
 
 
 async def test_few_unknown_tokens_are_checked_at_a_time(users: Users) -> None:

@@ -15,8 +15,11 @@ from xapp_operator.gateway.auth.access_reviews import AccessReviews
 from xapp_operator.gateway.auth.actions import Action, needed_permissions
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.auth.identities import Identities
-from xapp_operator.gateway.auth.permission_report import REPORTED_REVIEWS_MAX, REVIEWS_PER_REQUEST, PermissionReporter
+from xapp_operator.gateway.auth.permission_report import PermissionReporter
 from xapp_operator.kube.client import KubeClient
+
+REPORTED_REVIEWS_MAX = 16
+REVIEWS_PER_REQUEST = 8
 
 RIGHTS = len(set(needed_permissions(*Action, namespace="a")))
 

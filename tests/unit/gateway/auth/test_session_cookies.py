@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
+from starlette.responses import Response
 
 from tests.support.properties import must_occur, occurred
 from xapp_operator.errors import SessionEnded
 from xapp_operator.gateway.auth.session_cookies import (
     COOKIE_NAME,
-    COOKIES_MAX,
     HOST_COOKIE_NAME,
     PROOF_SUBPROTOCOL_PREFIX,
-    TOKEN_MAX_BYTES,
     Session,
+    clear_cookie_headers,
     jwt_expiry,
     key_name_of,
     make_proof,
@@ -31,9 +31,13 @@ from xapp_operator.gateway.auth.session_cookies import (
     read_proof,
     read_session_cookies,
     seal,
+    set_session_cookie,
     unseal,
 )
 from xapp_operator.gateway.http.origins import is_loopback_connection, is_same_origin
+
+COOKIES_MAX = 180
+TOKEN_MAX_BYTES = 3000
 
 KEYS = {name: Fernet(Fernet.generate_key()) for name in (1_700_000_000, 1_700_000_001)}
 KEY = min(KEYS)
@@ -63,6 +67,7 @@ def test_any_session_can_be_unsealed_and_fits_a_cookie(token: str) -> None:
         occurred("longer_than_a_coincidence")
         assert token not in cookie
         assert token not in repr(session)
+        assert repr(session.proof_digest) not in repr(session)
 
 
 def test_the_longest_token_fits_a_cookie_however_little_it_compresses() -> None:
@@ -70,6 +75,12 @@ def test_the_longest_token_fits_a_cookie_however_little_it_compresses() -> None:
     token = "".join(secrets.choice(visible) for _ in range(TOKEN_MAX_BYTES))
     cookie = seal(replace(SESSION, key_name=99_999_999_999, token=token), key=KEYS[KEY])
     assert len(HOST_COOKIE_NAME) + 1 + len(cookie) <= 4096
+
+
+def test_sessions_of_every_length_can_be_unsealed() -> None:
+    for length in range(1, 400, 8):
+        session = replace(SESSION, key_name=1234, token=secrets.token_hex(length))
+        assert unseal(seal(session, key=KEYS[KEY]), keys={1234: KEYS[KEY]}) == session
 
 
 def test_only_a_sealed_cookie_can_be_unsealed() -> None:
@@ -87,6 +98,7 @@ def test_only_a_sealed_cookie_can_be_unsealed() -> None:
 
 def test_only_the_proof_of_the_session_proves_it() -> None:
     proof = make_proof()
+    assert len(proof) == 43  # 256 bits in base64
     session = replace(SESSION, proof_digest=proof_digest(proof))
 
     assert session.is_proved_by(proof)
@@ -135,6 +147,22 @@ def test_a_cookie_that_another_port_can_set_does_not_count_over_https() -> None:
 
     assert read_session_cookies(headers, names=(HOST_COOKIE_NAME,)) == (HOST_COOKIE_NAME, ["own"])
     assert read_session_cookies(Headers({"cookie": f"{COOKIE_NAME}=planted"}), names=(HOST_COOKIE_NAME,)) is None
+
+
+@pytest.mark.parametrize(
+    ("secure", "expected"),
+    [
+        (False, "xapp_session=v; HttpOnly; Max-Age=60; Path=/; SameSite=strict"),
+        (True, "__Host-xapp_session=v; HttpOnly; Max-Age=60; Path=/; SameSite=strict; Secure"),
+    ],
+)
+def test_a_cookie_is_for_the_browser_and_this_site_only(secure: bool, expected: str) -> None:
+    response = Response()
+    set_session_cookie(response, "v", seconds=60, secure=secure)
+    assert response.headers["set-cookie"] == expected
+    cleared = clear_cookie_headers(expected.partition("=")[0])["Set-Cookie"]
+    assert "Max-Age=0" in cleared
+    assert [each in cleared for each in ("HttpOnly", "Path=/", "SameSite=strict", "Secure")] == [True] * 3 + [secure]
 
 
 def connection(*headers: tuple[str, str], **scope: object) -> HTTPConnection:

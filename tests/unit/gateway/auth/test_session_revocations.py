@@ -9,12 +9,13 @@ import pytest
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth.session_cookies import Session
 from xapp_operator.gateway.auth.session_revocations import (
-    GROUP_REVOCATIONS_MAX,
-    REVOCATIONS_MAX,
-    USER_REVOCATIONS_MAX,
     Revocation,
     Revocations,
 )
+
+USER_REVOCATIONS_MAX = 16
+GROUP_REVOCATIONS_MAX = 64
+REVOCATIONS_MAX = 4000
 
 NOW = 1_800_000_000
 MAX_SECONDS = 3600

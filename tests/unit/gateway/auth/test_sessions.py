@@ -14,12 +14,20 @@ from cryptography.fernet import Fernet
 from tests.support.eventually import eventually
 from tests.unit.gateway.auth.secret_server import FakeClock, make_key, secret_server
 from xapp_operator.config import Settings
-from xapp_operator.errors import ApiUnavailable, KubeError, SessionEnded, SessionProofRequired, Unauthenticated
+from xapp_operator.errors import (
+    ApiOverloaded,
+    ApiUnavailable,
+    KubeError,
+    SessionEnded,
+    SessionProofRequired,
+    Unauthenticated,
+)
 from xapp_operator.gateway.auth import session_secret, sessions
 from xapp_operator.gateway.auth.session_cookies import Session, seal
-from xapp_operator.gateway.auth.session_secret import STALE_STATE_SECONDS
 from xapp_operator.gateway.auth.sessions import NewSession, Sessions
 from xapp_operator.kube import transport
+
+STALE_STATE_SECONDS = 300.0
 
 DAY = 24 * 3600
 STATE_SECONDS = 0.1
@@ -59,7 +67,9 @@ async def test_a_cookie_counts_only_with_its_own_proof(tmp_path: Path) -> None:
         replica = Sessions(kube, Settings())
         one, two = await begin(replica), await begin(replica)
 
-        assert (await opened(replica, one)).id != (await opened(replica, two)).id
+        first, second = await opened(replica, one), await opened(replica, two)
+        assert first.id != second.id
+        assert (len(first.id), len(first.user), len(first.group)) == (16, 12, 12)
         for wrong in ("", two.proof, one.proof[:-1], one.proof + "="):
             with pytest.raises(SessionProofRequired):
                 await replica.open(one.cookie, proof=wrong)
@@ -103,9 +113,26 @@ async def test_a_key_is_removed_when_no_session_can_be_left_of_it(tmp_path: Path
 async def test_a_key_that_may_not_be_rotated_still_serves(tmp_path: Path) -> None:
     async with secret_server(tmp_path) as (server, kube):
         server.data, server.patch_status = make_key(int(time.time()) - 2 * DAY), 403
-        replica = Sessions(kube, Settings())
+        clock = FakeClock()
+        replica = Sessions(kube, Settings(), monotonic=clock)
 
-        assert (await opened(replica, await begin(replica))).token == "token"
+        for after, tried in ((0.0, 1), (59.5, 1), (1.0, 2)):
+            clock.now += after
+            assert (await opened(replica, await begin(replica))).token == "token"
+            assert server.patches == tried
+
+
+async def test_a_key_is_removed_when_the_skew_of_clocks_has_passed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = int(time.time())
+    monkeypatch.setattr(time, "time", lambda: float(now))
+    async with secret_server(tmp_path) as (server, kube):
+        replaced = now - 2 * DAY - 300  # no session of its predecessor is left after this second
+        server.data = make_key(now - 9 * DAY) | make_key(replaced - 1) | make_key(replaced)
+        await begin(Sessions(kube, Settings(session_max_seconds=2 * DAY)))
+
+        assert sorted(map(int, server.data)) == [replaced - 1, replaced, now]
 
 
 async def test_a_key_of_another_replica_is_found_at_once(tmp_path: Path) -> None:
@@ -117,8 +144,65 @@ async def test_a_key_of_another_replica_is_found_at_once(tmp_path: Path) -> None
         server.data = {**server.data, **make_key(10)}
         after = await begin(Sessions(kube, Settings(session_key_seconds=2**40)))
 
+        with pytest.raises(SessionProofRequired):
+            await two.open(after.cookie, proof="wrong")
+        third = Sessions(kube, Settings(session_key_seconds=2**40))
+        await opened(third, after)
         assert (await opened(two, after)).key_name == 10
         assert (await opened(two, before)).key_name == 9
+
+
+async def test_what_is_no_cookie_of_a_session_costs_no_request(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        with pytest.raises(SessionEnded):
+            await Sessions(kube, Settings()).open("garbage", proof="")
+        assert server.reads == 0
+
+
+async def test_the_secret_is_read_again_when_its_state_is_old(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        clock = FakeClock()
+        clock.now = 0.0
+        server.data = make_key(int(time.time()) - 2 * DAY)
+        replica = Sessions(kube, Settings(), monotonic=clock)
+        new = await begin(replica)
+        assert (server.reads, server.patched) == (1, 1)  # an old key is replaced at once
+        clock.now = STATE_SECONDS * 0.9
+        await opened(replica, new)
+        assert server.reads == 1
+        clock.now = STATE_SECONDS
+        await opened(replica, new)
+        assert server.reads == 2
+
+
+class Pauses:
+    """Stands for `asyncio` where only its pauses count."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+async def test_a_cookie_of_a_key_that_may_be_new_waits_for_a_new_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        pauses, clock = Pauses(), FakeClock()
+        monkeypatch.setattr(sessions, "asyncio", pauses)
+        server.data = make_key(int(time.time()))
+        replica = Sessions(kube, Settings(), monotonic=clock)
+        real = await opened(replica, await begin(replica))
+        assert server.reads == 1
+        for added, reads, waits in ((-1, 1, []), (1, 2, [STATE_SECONDS])):
+            cookie = seal(replace(real, key_name=real.key_name + added), key=Fernet(Fernet.generate_key()))
+            with pytest.raises(SessionEnded):
+                await replica.open(cookie, proof="")
+            assert server.reads == reads
+            assert pauses.seconds == pytest.approx(waits)
+        await replica.end(real)
+        assert pauses.seconds[1:] == [STATE_SECONDS]
 
 
 async def test_made_up_cookies_cost_one_request_per_interval(tmp_path: Path) -> None:
@@ -218,6 +302,16 @@ async def test_a_failed_sign_out_is_reported_and_the_session_goes_on(tmp_path: P
             await opened(replica, new)
 
 
+async def test_a_sign_out_is_tried_eight_times(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        replica = Sessions(kube, Settings())
+        session = await opened(replica, await begin(replica))
+        server.patch_status = 409
+        with pytest.raises(KubeError, match="other replicas keep changing the list"):
+            await replica.end(session)
+        assert server.patches == 8
+
+
 async def test_a_deleted_secret_ends_all_sessions(tmp_path: Path) -> None:
     async with secret_server(tmp_path) as (server, kube):
         clock = FakeClock()
@@ -251,11 +345,24 @@ async def test_sessions_continue_for_a_while_when_the_api_server_is_away(tmp_pat
             await opened(Sessions(kube, Settings()), new)
 
 
+async def test_an_overloaded_api_server_does_not_keep_a_session_alive(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        clock = FakeClock()
+        replica = Sessions(kube, Settings(), monotonic=clock)
+        new = await begin(replica)
+        server.status = 429
+        clock.now += 2 * STATE_SECONDS
+        with pytest.raises(ApiOverloaded):
+            await opened(replica, new)
+
+
 async def test_a_secret_without_keys_and_a_missing_permission_are_reported(tmp_path: Path) -> None:
     async with secret_server(tmp_path) as (server, kube):
-        server.data = {"note": "aGk="}
-        with pytest.raises(KubeError, match="xapp-operator-system/xapp-gateway-session holds no session key"):
-            await begin(Sessions(kube, Settings()))
+        (almost,) = make_key(12).values()
+        for unusable in ({"note": "aGk="}, {"12": f"{almost}!"}, {"12": almost[:-4]}, {"\u0661": almost}):
+            server.data = unusable
+            with pytest.raises(KubeError, match="xapp-operator-system/xapp-gateway-session holds no session key"):
+                await begin(Sessions(kube, Settings()))
         for status in (401, 403):
             # A failure of the gateway's own credentials is not the caller's.
             server.status = status
@@ -266,7 +373,7 @@ async def test_a_secret_without_keys_and_a_missing_permission_are_reported(tmp_p
 
 async def test_a_damaged_list_of_signed_out_sessions_is_reported(tmp_path: Path) -> None:
     async with secret_server(tmp_path) as (server, kube):
-        for damaged in ("bm90IGpzb24=", "e30=", "e30=x", "WzFd"):
+        for damaged in ("bm90IGpzb24=", "e30=", "W10=!", "e30=x", "WzFd"):
             server.data = {**make_key(int(time.time())), session_secret.REVOCATIONS_ENTRY: damaged}
             with pytest.raises(KubeError, match="revocations"):
                 await begin(Sessions(kube, Settings()))
