@@ -16,13 +16,15 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, Conflict, NotFound, Unauthenticated
 from xapp_operator.kube import advertise_address
-from xapp_operator.kube.advertise_address import CACHE_SECONDS, AdvertiseAddress
+from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.created_objects import delete_created
 from xapp_operator.kube.reader import first_page, is_namespace_terminating
 from xapp_operator.kube.request_encoding import PodLogOptions
 from xapp_operator.kube.resources import CONFIGMAPS, NAMESPACES, NODES, PODS, SERVICES, XAPPS
 from xapp_operator.kube.transport import ApiRequest
+
+CACHE_SECONDS = 60.0
 
 
 @pytest.fixture

@@ -100,3 +100,14 @@ async def test_new_nodes_are_noticed_and_what_cannot_be_read_stays(
 async def test_a_stop_without_a_start_does_nothing(cluster: FakeCluster) -> None:
     await ClusterNetworks(cluster.kube, settings()).__aexit__()
     assert cluster.requests("GET") == []
+
+
+def test_the_networks_are_read_again_every_five_minutes(cluster: FakeCluster) -> None:
+    async def main() -> None:
+        async with ClusterNetworks(cluster.kube, settings("nodes")):
+            await asyncio.sleep(299.5)
+            assert len(cluster.requests("GET")) == 1
+            await asyncio.sleep(1)
+            assert len(cluster.requests("GET")) == 2
+
+    cluster.run(main())

@@ -11,12 +11,13 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.errors import NotFound
 from xapp_operator.kube import discovery
 from xapp_operator.kube.discovery import (
-    API_VERSIONS_MAX_AGE_SECONDS,
-    MISSING_KIND_MAX_AGE_SECONDS,
-    RESOURCES_MAX_AGE_SECONDS,
     Discovery,
 )
 from xapp_operator.kube.resources import Resource
+
+API_VERSIONS_MAX_AGE_SECONDS = 60.0
+MISSING_KIND_MAX_AGE_SECONDS = 1.0
+RESOURCES_MAX_AGE_SECONDS = 600.0
 
 ALL = ["create", "delete", "get", "list"]
 

@@ -14,13 +14,14 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.errors import ApiUnavailable
 from xapp_operator.kube import event_recorder
 from xapp_operator.kube.event_recorder import (
-    MESSAGE_MAX_CHARACTERS,
-    OBJECT_NAME_MAX_CHARACTERS,
-    QUEUED_EVENTS_MAX,
     EventRecorder,
 )
 from xapp_operator.kube.resources import EVENTS
 from xapp_operator.kube.transport import ApiRequest
+
+MESSAGE_MAX_CHARACTERS = 1024
+OBJECT_NAME_MAX_CHARACTERS = 200
+QUEUED_EVENTS_MAX = 1000
 
 
 def xapp(name: str = "one", *, namespace: str = "ns") -> JsonObject:

@@ -26,6 +26,9 @@ OBJECTS: dict[str, dict[str, Any]] = {
         "metadata": {"uid": "u1"},
         "spec": {"archive": ENCODED, "digest": "sha256:ab", "chart": {"name": "hello", "version": "0.1.0"}},
     },
+    "chartarchives/signed": {"metadata": {"uid": "u5"}, "spec": {"archive": ENCODED, "provenance": "signed"}},
+    "secrets/signed": {"data": {"chart.tgz": ENCODED, "chart.tgz.prov": base64.b64encode(b"signed").decode()}},
+    "configmaps/signed": {"binaryData": {"chart.tgz": ENCODED}, "data": {"chart.tgz.prov": "signed"}},
     "chartarchives/broken": {"metadata": {"uid": "u2"}, "spec": {"archive": "%%%"}},
     "secrets/own": {"metadata": {"uid": "u3"}, "type": "Opaque", "data": {"chart.tgz": ENCODED, "broken": "%%%"}},
     "configmaps/own": {"metadata": {"uid": "u4"}, "binaryData": {"chart.tgz": ENCODED}},
@@ -129,3 +132,26 @@ async def test_values_files_are_bounded_together(kube: KubeClient) -> None:
     source = ValuesRef(kind="Secret", name="values", key="values.yaml")
     with pytest.raises(ValuesInvalid, match="more than 1,024 bytes together"):
         [await reader.read(source) for _ in range(1024)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        ArchiveSource(chart_archive_ref=NameRef(name="signed")),
+        ArchiveSource(secret_ref=KeyRef(name="signed", key="chart.tgz")),
+        ArchiveSource(config_map_ref=KeyRef(name="signed", key="chart.tgz")),
+    ],
+)
+async def test_an_archive_has_the_provenance_that_is_stored_with_it(kube: KubeClient, source: ArchiveSource) -> None:
+    found = await read_archive(kube, source, namespace="ns")
+    assert (found.data, found.provenance) == (CHART, b"signed")
+    assert (found.declared_digest, found.declared_name, found.declared_version) == (None, None, None)
+
+
+async def test_an_archive_without_provenance_has_none(kube: KubeClient) -> None:
+    for source in (
+        ArchiveSource(chart_archive_ref=NameRef(name="upload")),
+        ArchiveSource(secret_ref=KeyRef(name="own", key="chart.tgz")),
+        ArchiveSource(config_map_ref=KeyRef(name="own", key="chart.tgz")),
+    ):
+        assert (await read_archive(kube, source, namespace="ns")).provenance is None

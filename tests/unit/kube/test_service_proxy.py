@@ -12,6 +12,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
 from tests.unit.kube.conftest import Connect
+from tests.unit.kube.fake_cluster import FakeCluster
 from xapp_operator.errors import (
     AccessDenied,
     ApiOverloaded,
@@ -22,9 +23,12 @@ from xapp_operator.errors import (
     XAppError,
 )
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.proxy import service_proxy
 from xapp_operator.kube.proxy.proxy_request import ProxyRequest
-from xapp_operator.kube.proxy.service_proxy import STATUS_MAX_BYTES, remove_bytes, service_path
+from xapp_operator.kube.proxy.service_proxy import remove_bytes, service_path
 from xapp_operator.kube.proxy.websocket_client import WebSocketRequest
+
+STATUS_MAX_BYTES = 16 * 1024
 
 PATH = service_path("ns", "hello", "http", https=False)
 
@@ -197,6 +201,17 @@ async def test_a_damaged_error_of_the_xapp_is_passed_on(connect: Connect, body: 
     assert (await send(await connect(answer)))[::2] == (500, body)
 
 
+@pytest.mark.parametrize("media_type", ["application/json", "application/yaml"])
+async def test_an_error_of_unknown_length_is_the_xapps(connect: Connect, media_type: str) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=403, headers={"Content-Type": media_type})
+        await response.prepare(request)
+        await response.write(b"x: [")
+        return response
+
+    assert (await send(await connect(answer)))[::2] == (403, b"x: [")
+
+
 async def test_a_status_of_the_greatest_size_is_read(connect: Connect) -> None:
     def body(length: int) -> bytes:
         empty = web.json_response(status_of(403, "")).body
@@ -340,3 +355,34 @@ async def test_a_websocket_that_cannot_be_opened_is_an_error(connect: Connect) -
                 WebSocketRequest(host="x", port=1, path="/"), path=PATH, seconds=seconds
             )
     waiting.set()
+
+
+@pytest.mark.parametrize(
+    ("server", "name", "address", "server_name"),
+    [
+        ("https://api.example.com", None, ("api.example.com", 443), "api.example.com"),
+        ("https://api.example.com:6443/base", "other", ("api.example.com", 6443), "other"),
+        ("http://api.example.com", None, ("api.example.com", 80), "api.example.com"),
+    ],
+)
+async def test_a_websocket_goes_to_the_api_server(
+    monkeypatch: pytest.MonkeyPatch, server: str, name: str | None, address: tuple[str, int], server_name: str
+) -> None:
+    opened: list[WebSocketRequest] = []
+
+    async def open_websocket(request: WebSocketRequest, *, seconds: float) -> None:
+        opened.append(request)
+
+    monkeypatch.setattr(service_proxy, "open_websocket", open_websocket)
+    cluster = FakeCluster(host=server)
+    cluster.transport.credentials.tls_server_name = name
+    request = WebSocketRequest(host="xapp", port=8080, path="/a")
+    await cluster.kube.service_proxy().open_websocket(request, path=PATH, seconds=1)
+    cluster.transport.credentials.proxy = "http://proxy:3128"
+    await cluster.kube.service_proxy().open_websocket(request, path=PATH, seconds=1)
+
+    direct, proxied = opened
+    base = "/base" if "base" in server else ""
+    assert (direct.host, direct.port, direct.address, direct.proxy) == ("xapp", 8080, address, None)
+    assert (direct.path, direct.server_hostname) == (f"{base}{PATH}/a", server_name)
+    assert ((proxied.host, proxied.port), proxied.address, proxied.proxy) == (address, None, "http://proxy:3128")
