@@ -14,13 +14,14 @@ from tests.support.fakes.clock import FakeClock, FakeTimeLoop
 from tests.unit.gateway.http.requests import body_messages, make_request
 from xapp_operator.errors import ContentTooLarge, FormInvalid, MalformedRequest
 from xapp_operator.gateway.http.bodies import (
-    BODY_MIN_BYTES,
-    BODY_MIN_SECONDS,
     decode_json_object,
     iter_body,
     read_body,
     read_json_object,
 )
+
+BODY_MIN_BYTES = 10 * 1024
+BODY_MIN_SECONDS = 10.0
 
 
 async def test_a_body_is_read_up_to_its_maximum() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from xapp_operator.errors import MalformedRequest
-from xapp_operator.gateway.http.query import NAME_COMPARED_MAX, PARAMETERS_MAX, StrictQuery, suggest_name
+from xapp_operator.gateway.http.query import StrictQuery, suggest_name
+
+NAME_COMPARED_MAX = 64
+PARAMETERS_MAX = 50
 
 
 def refusal(query: StrictQuery, *known: str, repeatable: tuple[str, ...] = ()) -> MalformedRequest:
