@@ -1,0 +1,233 @@
+"""How one object differs from its manifest, in the words of an API server in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.kube.fake_cluster import FakeCluster
+from tests.unit.reconcile.xapps import xapp
+from xapp_operator.api.json import JsonObject
+from xapp_operator.domain.drift import DriftedObject
+from xapp_operator.errors import AccessDenied, ApiUnavailable, Conflict, FieldError, Invalid
+from xapp_operator.helm.applied_objects import AppliedObject
+from xapp_operator.helm.manifest import ObjectRef
+from xapp_operator.kube.resources import Resource
+from xapp_operator.kube.transport import ApiRequest
+from xapp_operator.monitor.xapp_monitor import ReleaseObject
+from xapp_operator.reconcile.object_comparison import Comparison, ObjectComparer, body_to_apply, retry_conflicts
+
+CONFIGMAP = ("", "v1", "ConfigMap")
+DEPLOYMENT = ("apps", "v1", "Deployment")
+HPAS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+IGNORE = "xapp-operator.io/ignore-drift"
+
+
+def manifest(kind: tuple[str, str, str] = CONFIGMAP, *, ignore: str = "", **fields: Any) -> JsonObject:
+    """Return an object as Helm applies it."""
+    group, version, name = kind
+    annotations = {"meta.helm.sh/release-name": "hello", "meta.helm.sh/release-namespace": "ns"}
+    if ignore:
+        annotations[IGNORE] = ignore
+    return {
+        "apiVersion": f"{group}/{version}" if group else version,
+        "kind": name,
+        "metadata": {
+            "name": "one",
+            "labels": {"app.kubernetes.io/managed-by": "Helm"},
+            "annotations": {**annotations},
+        },
+        **fields,
+    }
+
+
+class Compared:
+    """Objects of a release in a cluster, and how they compare."""
+
+    def __init__(self) -> None:
+        self.cluster = FakeCluster()
+        self.comparer = ObjectComparer(xapp(), self.cluster.kube, self.cluster.kube)
+
+    async def install(self, body: JsonObject, resource: Resource = CONFIGMAPS) -> None:
+        await self.cluster.kube.apply(resource, "one", body, namespace="ns", field_manager="helm")
+
+    async def edit(self, change: JsonObject, resource: Resource = CONFIGMAPS) -> None:
+        """Change an object so that Helm no longer manages its fields."""
+        metadata = {**change.get("metadata", {})} | {"managedFields": [{"manager": "jane"}]}  # type: ignore[dict-item]
+        await self.cluster.kube.patch(resource, "one", {**change, "metadata": metadata}, namespace="ns")
+
+    async def compare(self, body: JsonObject | None, *, kind: str = "ConfigMap", expires: bool = False) -> Any:
+        api_version = str((body or {}).get("apiVersion", "v1"))
+        reference = ObjectRef(api_version, kind, "ns", "one")
+        group = api_version.rpartition("/")[0]
+        found = ReleaseObject((kind, "ns", "one"), group, live=None, watched=False, expires=expires)
+        return await self.comparer.compare(found, AppliedObject(reference, body))
+
+    @property
+    def dry_runs(self) -> int:
+        return sum("dryRun" in each.params for each in self.cluster.transport.requests)
+
+
+@pytest.fixture
+def compared() -> Compared:
+    return Compared()
+
+
+async def test_an_object_whose_fields_helm_manages_is_as_applied_without_a_dry_run(compared: Compared) -> None:
+    body = manifest(data={"a": "b"})
+    await compared.install(body)
+    found = await compared.compare(body)
+    assert (found.drift, found.unknown, bool(found.managed)) == (None, "", True)
+    assert compared.dry_runs == 0
+
+
+async def test_a_changed_field_is_named_with_who_changed_it(compared: Compared) -> None:
+    body = manifest(data={"a": "b"})
+    await compared.install(body)
+    await compared.edit({"data": {"a": "other"}})
+    found = await compared.compare(body)
+    assert found.drift == DriftedObject("ConfigMap", "ns", "one", paths=("/data/a",), managers=found.drift.managers)
+    assert (found.unknown, found.denied, found.managed) == ("", False, b"")
+    assert compared.dry_runs == 1
+
+
+async def test_an_equal_object_that_others_manage_has_no_drift(compared: Compared) -> None:
+    body = manifest(data={"a": "b"})
+    await compared.install(body)
+    await compared.edit({})
+    found = await compared.compare(body)
+    assert (found.drift, found.unknown, found.managed) == (None, "", b"")
+    assert compared.dry_runs == 1
+
+
+@pytest.mark.parametrize(
+    ("expires", "ignore", "missing"), [(False, "", True), (True, "", False), (False, "all", False)]
+)
+async def test_an_object_that_is_gone_is_missing_unless_it_may_go(
+    compared: Compared, expires: bool, ignore: str, missing: bool
+) -> None:
+    found = await compared.compare(manifest(ignore=ignore), expires=expires)
+    assert found == Comparison(DriftedObject("ConfigMap", "ns", "one", missing=True) if missing else None)
+
+
+async def test_an_object_of_a_kind_that_is_gone_has_no_drift(compared: Compared) -> None:
+    found = await compared.compare(manifest(("example.com", "v1", "Widget")), kind="Widget")
+    assert found == Comparison()
+
+
+async def test_an_object_that_another_release_took_over_is_not_corrected(compared: Compared) -> None:
+    body = manifest(data={"a": "b"})
+    await compared.install(body)
+    await compared.edit({"metadata": {"annotations": {"meta.helm.sh/release-name": "other"}}})
+    found = await compared.compare(body)
+    assert found.drift.refusal == "it belongs to another release"
+    assert found.drift.paths == ("/metadata/annotations/meta.helm.sh~1release-name",)
+    assert compared.dry_runs == 0
+
+
+async def test_what_an_annotation_ignores_is_no_drift(compared: Compared) -> None:
+    await compared.install(manifest(data={"a": "b", "c": "d"}))
+    await compared.edit({"data": {"a": "other", "c": "other"}})
+    assert await compared.compare(manifest(ignore="all", data={"a": "b"})) == Comparison()
+    assert compared.dry_runs == 0
+    found = await compared.compare(manifest(ignore="/data/a", data={"a": "b", "c": "d"}))
+    assert "/data/c" in found.drift.paths
+    assert "/data/a" not in found.drift.paths
+    assert found.drift.kept == (("data", "a"),)
+
+
+async def test_a_wrong_annotation_keeps_the_object_from_being_corrected(compared: Compared) -> None:
+    wrong = manifest(ignore="data", data={"a": "b"})
+    await compared.install(wrong)
+    found = await compared.compare(wrong)
+    assert found.unknown.startswith(f"ConfigMap one: its annotation {IGNORE} has")
+    assert found.drift is None
+    await compared.edit({"data": {"a": "other"}})
+    found = await compared.compare(wrong)
+    assert found.drift.refusal.startswith(f"its annotation {IGNORE} has")
+    assert found.unknown == ""
+
+
+async def test_a_manifest_that_cannot_be_read_is_unknown(compared: Compared) -> None:
+    found = await compared.compare(None)
+    assert found.unknown == "ConfigMap one: its manifest has too many values, or unusual ones, to compare it"
+    assert not found.denied
+
+
+@pytest.mark.parametrize("error", [AccessDenied("you may not"), ApiUnavailable("no"), Conflict("changed")])
+async def test_a_failure_is_told_or_left_for_later(compared: Compared, error: Exception) -> None:
+    def fail(request: ApiRequest) -> None:
+        if "configmaps" in request.path:
+            tried.append(request)
+            raise error
+
+    tried: list[ApiRequest] = []
+    compared.cluster.transport.before = fail
+    found = await compared.compare(manifest())
+    denied = Comparison(unknown="ConfigMap one: you may not", denied=True)
+    assert found == (denied if isinstance(error, AccessDenied) else None)
+    assert len(tried) == (3 if isinstance(error, Conflict) else 1)
+
+
+@pytest.mark.parametrize("fields", [("spec.a", ""), ()])
+async def test_a_dry_run_that_is_refused_names_the_fields(compared: Compared, fields: tuple[str, ...]) -> None:
+    def refuse(request: ApiRequest) -> None:
+        if "dryRun" in request.params:
+            raise Invalid("no: a secret value", errors=tuple(FieldError(each, "is wrong") for each in fields))
+
+    body = manifest(data={"a": "b"})
+    await compared.install(body)
+    await compared.edit({})
+    compared.cluster.transport.before = refuse
+    found = await compared.compare(body)
+    if fields:
+        drift = DriftedObject("ConfigMap", "ns", "one", paths=("spec.a",), refusal="the API server refuses the change")
+        assert found == Comparison(drift)
+    else:
+        assert found == Comparison(unknown="ConfigMap one: the API server refuses a dry run of its manifest")
+
+
+@pytest.mark.parametrize("target", [{"kind": "Deployment", "name": "one"}, {"name": "one"}])
+async def test_replicas_that_an_autoscaler_sets_are_no_drift(compared: Compared, target: JsonObject) -> None:
+    body = manifest(DEPLOYMENT, spec={"replicas": 1, "paused": False})
+    await compared.install(body, DEPLOYMENTS)
+    await compared.edit({"spec": {"replicas": 5}}, DEPLOYMENTS)
+    found = await compared.compare(body, kind="Deployment")
+    assert found.drift.paths == ("/spec/replicas",)
+    assert found.drift.group == "apps"
+
+    await compared.cluster.create(HPAS, "scaler", namespace="ns", spec={"scaleTargetRef": target})
+    compared.comparer = ObjectComparer(xapp(), compared.cluster.kube, compared.cluster.kube)
+    assert (await compared.compare(body, kind="Deployment")).drift is None
+    await compared.edit({"spec": {"paused": True}}, DEPLOYMENTS)
+    listed = len([each for each in compared.cluster.requests("GET") if "autoscaler" in each.path])
+    found = await compared.compare(body, kind="Deployment")
+    assert (found.drift.paths, found.drift.kept) == (("/spec/paused",), (("spec", "replicas"),))
+    assert len([each for each in compared.cluster.requests("GET") if "autoscaler" in each.path]) == listed
+
+
+async def test_a_request_is_repeated_while_the_object_keeps_changing() -> None:
+    failures = [Conflict("one"), Conflict("two")]
+
+    async def request() -> str:
+        if failures:
+            raise failures.pop()
+        return "done"
+
+    assert await retry_conflicts(request) == "done"
+    failures += [Conflict(str(each)) for each in range(4)]
+    with pytest.raises(Conflict):
+        await retry_conflicts(request)
+    assert len(failures) == 1
+
+
+def test_what_is_applied_names_the_version_that_was_compared() -> None:
+    live: JsonObject = {"metadata": {"uid": "u", "resourceVersion": "7", "name": "one"}, "spec": {"a": 1, "b": 2}}
+    body: JsonObject = {"metadata": {"name": "one"}, "spec": {"a": 5, "b": 6}}
+    assert body_to_apply(body, live, [("spec", "a")]) == {
+        "metadata": {"name": "one", "uid": "u", "resourceVersion": "7"},
+        "spec": {"a": 1, "b": 6},
+    }
