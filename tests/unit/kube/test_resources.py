@@ -44,4 +44,5 @@ def test_an_object_of_a_namespaced_kind_needs_a_namespace() -> None:
 
 def test_names_have_the_forms_of_manifests_and_rbac() -> None:
     assert (PODS.api_version, PODS.group_resource) == ("v1", "pods")
+    assert not PODS.has_status  # only discovery tells it
     assert (XAPPS.api_version, XAPPS.group_resource) == ("xapp-operator.io/v1alpha1", "xapps.xapp-operator.io")

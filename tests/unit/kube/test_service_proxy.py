@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -386,3 +387,22 @@ async def test_a_websocket_goes_to_the_api_server(
     assert (direct.host, direct.port, direct.address, direct.proxy) == ("xapp", 8080, address, None)
     assert (direct.path, direct.server_hostname) == (f"{base}{PATH}/a", server_name)
     assert ((proxied.host, proxied.port), proxied.address, proxied.proxy) == (address, None, "http://proxy:3128")
+
+
+async def test_open_responses_leave_connections_to_other_requests(connect: Connect) -> None:
+    ended = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path.startswith("/version"):
+            return web.json_response({"gitVersion": "v1"})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await ended.wait()
+        return response
+
+    client = await connect(answer)
+    async with asyncio.timeout(60), AsyncExitStack() as stack:
+        for _ in range(101):
+            await stack.enter_async_context(client.service_proxy().send(ProxyRequest("GET", "/", ()), path=PATH))
+        assert await client.server_version() == "v1"
+        ended.set()
