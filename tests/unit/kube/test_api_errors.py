@@ -21,7 +21,9 @@ from xapp_operator.errors import (
     Unauthenticated,
     WatchExpired,
 )
-from xapp_operator.kube.api_errors import MESSAGE_MAX_CHARACTERS, connection_error, error_from_response
+from xapp_operator.kube.api_errors import connection_error, error_from_response
+
+MESSAGE_MAX_CHARACTERS = 2000
 
 FORBIDDEN = 'x is forbidden: User "{user}" cannot {verb} resource "{resource}" in API group "{group}"'
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from xapp_operator.api.json import text
 from xapp_operator.errors import ApiUnavailable, KubeError, WatchExpired
-from xapp_operator.kube.watch.watch_events import LINE_MAX_BYTES, parse_watch_event, read_watch_events
+from xapp_operator.kube.watch.watch_events import parse_watch_event, read_watch_events
+
+LINE_MAX_BYTES = 16 * 1024 * 1024
 
 
 async def read_names(*chunks: bytes) -> list[str]:

@@ -14,7 +14,8 @@ from tests.support.gateway import GatewayServer
 from tests.support.proxied_xapp import proxy_to_service
 from tests.support.xapp_server import serve_xapp
 from xapp_operator.gateway.http import connections
-from xapp_operator.gateway.http.connections import HEAD_MAX_BYTES
+
+HEAD_MAX_BYTES = 32 * 1024
 
 SECONDS = 60.0
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"

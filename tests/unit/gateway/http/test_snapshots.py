@@ -8,7 +8,9 @@ import pytest
 
 from xapp_operator.errors import MalformedRequest, SnapshotExpired
 from xapp_operator.gateway.http.pagination import SequenceSnapshot
-from xapp_operator.gateway.http.snapshots import SNAPSHOT_SECONDS, Snapshots
+from xapp_operator.gateway.http.snapshots import Snapshots
+
+SNAPSHOT_SECONDS = 300.0
 
 ACCOUNT = "system:serviceaccount:{}:{}"
 

@@ -9,7 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.errors import FormInvalid
-from xapp_operator.gateway.http.validation import FIELD_ERRORS_MAX, validate_body
+from xapp_operator.gateway.http.validation import validate_body
+
+FIELD_ERRORS_MAX = 50
 
 
 class Inner(BaseModel):
