@@ -6,7 +6,7 @@ from typing import Final
 
 from tests.chaos.fleet import FIRST_VERSION, ROLLBACK_TO, Kind, ManagedXApp
 from tests.chaos.scene import Scene
-from tests.support.release_records import read_record
+from tests.support.release_records import UnreadableRecord, read_record
 from tests.support.xapps import XAppClient
 
 BROKEN_TIMEOUT: Final = "15s"
@@ -62,8 +62,8 @@ def _roll_back(scene: Scene, xapp: ManagedXApp) -> bool:
     revision = int(scene.rng.choice(sorted(names.split(), key=int)))
     try:
         record = read_record(XAppClient(scene.system.cluster, xapp.namespace), xapp.name, revision)
-    except (OSError, ValueError):
-        return False  # an earlier round damaged it
+    except UnreadableRecord:
+        return False
     greeting = (record.get("config") or {}).get("greeting")
     if greeting is None or (record.get("config") or {}).get("fail"):
         return False

@@ -7,6 +7,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,13 @@ from typing import Final
 from tests.chaos.fleet import ARCHIVES, RETRY_AT, Kind, ManagedXApp
 from tests.chaos.scene import Fault, Scene
 from tests.support.helm_user import HelmUser
-from tests.support.release_records import copy_record, record_name, set_record_dates, set_record_status
+from tests.support.release_records import (
+    UnreadableRecord,
+    copy_record,
+    record_name,
+    set_record_dates,
+    set_record_status,
+)
 from tests.support.xapps import XAppClient
 
 DAMAGED: Final = json.dumps({"data": {"release": base64.b64encode(b"damaged").decode()}})
@@ -79,7 +86,8 @@ def _damage_old(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
 
 def _call_old_ones_deployed(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
     for revision in revisions[:-1]:
-        set_record_status(_client(scene, xapp), xapp.name, revision, "deployed")
+        with suppress(UnreadableRecord):
+            set_record_status(_client(scene, xapp), xapp.name, revision, "deployed")
 
 
 def _copy_newest(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
@@ -96,7 +104,8 @@ def _date_records(scene: Scene) -> None:
     for xapp in scene.victims(3):
         client = _client(scene, xapp)
         for revision in _revisions(scene, xapp):
-            set_record_dates(client, xapp.name, revision, when)
+            with suppress(UnreadableRecord):
+                set_record_dates(client, xapp.name, revision, when)
         written = f"{when:%Y-%m-%dT%H:%M:%SZ}"
         status = {"status": {"lastAttempt": {"firstAt": written, "lastAt": written}}}
         scene.kubectl(

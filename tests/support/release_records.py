@@ -11,16 +11,30 @@ from typing import Any
 from tests.support.xapps import XAppClient
 
 
+class UnreadableRecord(Exception):
+    """The record of a revision is gone or damaged."""
+
+
 def record_name(release: str, revision: int) -> str:
     """Return the name of the Secret that records a revision."""
     return f"sh.helm.release.v1.{release}.v{revision}"
 
 
 def read_record(xapps: XAppClient, release: str, revision: int) -> dict[str, Any]:
-    """Return the payload of a record."""
-    secret = xapps.get("secret", record_name(release, revision))
-    assert secret is not None
-    payload: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(secret["data"]["release"]))))
+    """Return the payload of a record.
+
+    Raises:
+        UnreadableRecord: when it is gone or damaged.
+    """
+    name = record_name(release, revision)
+    secret = xapps.get("secret", name)
+    if secret is None:
+        raise UnreadableRecord(f"{name} is gone")
+    try:
+        packed = base64.b64decode(base64.b64decode(secret["data"]["release"]))
+        payload: dict[str, Any] = json.loads(gzip.decompress(packed))
+    except (OSError, ValueError) as error:
+        raise UnreadableRecord(f"{name} is damaged") from error
     return payload
 
 
