@@ -85,11 +85,15 @@ format: venv ## Format the code and fix what the linters can fix.
 crds: venv ## Generate crds/ from the models in operator/xapp_operator/api.
 	@$(BIN)/python hack/crds.py crds
 
+.PHONY: cli-docs
+cli-docs: venv ## Generate docs/cli-reference.md from the commands in operator/xapp_operator/cli.
+	@$(BIN)/python hack/cli_reference.py docs/cli-reference.md
+
 .PHONY: lock
 lock: venv ## Write the lock files with hashes from pyproject.toml and package.json (needs uv; UPGRADE=--upgrade updates versions).
 	@PATH="$(BIN):$$PATH"; compile="uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header"; \
 	  $$compile $(UPGRADE) pyproject.toml -o requirements.lock; \
-	  $$compile $(UPGRADE) pyproject.toml --group dev -o requirements-dev.lock; \
+	  $$compile $(UPGRADE) pyproject.toml --extra cli --group dev -o requirements-dev.lock; \
 	  $$compile $(UPGRADE) --group build -o requirements-build.lock; \
 	  $$compile $(UPGRADE) --group node -o hack/requirements-node.lock; \
 	  $$compile $(UPGRADE) --group go -o tests/localcluster/gotools/requirements-go.lock

@@ -1,4 +1,4 @@
-"""All settings of operator and gateway, with their defaults and units; the only reader of the environment.
+"""All settings of operator, gateway and command line, with their defaults; the only reader of the environment.
 
 A variable is the field name in capitals after `XAPP_`; `KUBECONFIG` is Kubernetes' own. Durations are seconds, sizes
 bytes.
@@ -7,11 +7,12 @@ bytes.
 from __future__ import annotations
 
 import ipaddress
+import os
 import tempfile
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import AliasChoices, Field, field_validator, model_validator
+from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from xapp_operator.label_sets import DRAX_LABEL_SET, LabelSet, parse_label_sets
@@ -194,3 +195,21 @@ class Settings(BaseSettings):
                 "XAPP_DEFAULT_ITEMS_PER_PAGE must be between XAPP_MIN_ITEMS_PER_PAGE and XAPP_MAX_ITEMS_PER_PAGE"
             )
         return self
+
+
+class CommandLineSettings(BaseSettings):
+    """Environment of the command line `xapp`. Variables without XAPP_ are those that other programs read too."""
+
+    model_config = SettingsConfigDict(env_prefix="XAPP_", extra="ignore", frozen=True)
+
+    gateway: str | None = None
+    token: SecretStr | None = None
+    kubeconfig: str | None = Field(None, validation_alias="KUBECONFIG")  # files, separated by colons
+    no_color: str | None = Field(None, validation_alias="NO_COLOR")  # any text but an empty one
+    editor: str | None = Field(None, validation_alias=AliasChoices("VISUAL", "EDITOR"))
+    config_home: str | None = Field(None, validation_alias="XDG_CONFIG_HOME")
+
+
+def inherited_environment() -> dict[str, str]:
+    """Return the environment of this process, for a program that the user starts through it."""
+    return dict(os.environ)

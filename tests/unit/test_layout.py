@@ -61,7 +61,10 @@ def _dotted(node: ast.expr) -> str | None:
     return None
 
 
-PROCESS_MODULES = ("common/bounded_process.py", "common/sandboxed_exec.py", "helm/processes/watchdog.py")
+PROCESS_MODULES = (
+    *("common/bounded_process.py", "common/sandboxed_exec.py", "helm/processes/watchdog.py"),
+    "cli/connection/local_programs.py",  # programs of the user, with their terminal
+)
 
 
 def starts_processes(source: str) -> bool:

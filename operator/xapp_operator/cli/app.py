@@ -1,0 +1,73 @@
+"""The tree of commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import typer
+from typer._completion_classes import completion_init
+from typer.main import get_command
+
+from xapp_operator.cli.commands import (
+    charts,
+    deployments,
+    events,
+    health,
+    lifecycle,
+    logs,
+    other,
+    own_api,
+    releases,
+    removal,
+    repositories,
+    sign_in,
+    values,
+    xapps,
+)
+
+HELP: Final = """Deploy, watch and configure xApps on a Kubernetes cluster, through the gateway of xapp-operator.
+
+\b
+Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 no permission or not signed in, 5 refused input,
+6 not ready in time.
+"""
+
+
+def build_app() -> typer.Typer:
+    """Return the application with all commands."""
+    app = typer.Typer(
+        help=HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
+    )
+    for module in (
+        deployments,
+        xapps,
+        health,
+        logs,
+        events,
+        releases,
+        lifecycle,
+        removal,
+        own_api,
+        sign_in,
+        other,
+    ):
+        app.add_typer(module.app)
+    for name, group in (("config", values), ("repo", repositories), ("chart", charts)):
+        app.add_typer(group.app, name=name)
+    return app
+
+
+def run(argv: Sequence[str], *, program: str) -> int:
+    """Run one command line and return the exit code."""
+    completion_init()  # typer does it for its own completion options only
+    try:
+        get_command(build_app()).main(args=list(argv), prog_name=program, complete_var=other.COMPLETE_VARIABLE)
+    except SystemExit as ending:
+        return ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+    return 0

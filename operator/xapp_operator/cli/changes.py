@@ -1,0 +1,202 @@
+"""Changes of xApps: sending them, waiting for their effect, and saying what became of them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from rich.text import Text
+
+from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
+from xapp_operator.cli.errors import CliError, NotReadyInTime
+from xapp_operator.cli.http.client import Answer, GatewayClient, Parameters, Part
+from xapp_operator.cli.http.event_stream import parse_events
+from xapp_operator.cli.output.console import Format
+from xapp_operator.cli.output.tables import Column
+from xapp_operator.cli.output.visible_text import on_one_line
+from xapp_operator.cli.session import Session, XAppName
+
+WAIT_SECONDS_MAX: Final = 300
+"""What a gateway waits at most, unless its administrator has chosen another bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One request that changes an xApp.
+
+    Args:
+        target: the xApp; of a new one, the name that it will have.
+        done: what is said when it has taken effect, such as `is Ready`.
+        accepted: what is said when it has been accepted, such as `is being upgraded`.
+    """
+
+    method: str
+    path: str
+    target: XAppName
+    accepted: str
+    done: str
+    body: Json | bytes | None = None
+    parts: Mapping[str, Part] | None = None
+    headers: Mapping[str, str] | None = None
+    params: Mapping[str, str] | None = None
+
+
+def send(session: Session, change: Change, *, wait: bool, timeout: float, output: Format) -> JsonObject:
+    """Send a change, wait for its effect if that is wanted, and print the record or a sentence.
+
+    Raises:
+        Problem: the gateway refuses it.
+        NotReadyInTime: with `wait`, it has not taken effect in time.
+        CliError: with `wait`, it has failed.
+    """
+    started = time.monotonic()
+    params: dict[str, str | int | list[str]] = dict(change.params or {})
+    seconds = 0
+    if wait:
+        seconds = max(1, min(int(timeout), _wait_limit(session)))
+        params["wait"] = seconds
+    with progress(session, change.target) if wait else _no_progress():
+        answer = _request(session, change, params, seconds)
+        record = answer.object()
+        while wait and not _is_over(answer, record) and change.method in {"POST", "PUT", "PATCH"}:
+            remaining = timeout - (time.monotonic() - started)
+            if remaining < 1 or not _waits_for_ready(change):
+                break
+            record = wait_until_settled(session, change.target, seconds=remaining)
+            answer = Answer(HTTPStatus.OK if record.get("ready") is True else answer.status, answer.headers, b"")
+            break
+    _report(session, change, record, is_done=answer.status == HTTPStatus.OK, wait=wait, output=output)
+    return record
+
+
+def dry_run(session: Session, change: Change, output: Format) -> None:
+    """Send a change as a dry run, and print what would change."""
+    answer = _request(session, change, {**(change.params or {}), "dryRun": "true"}, 0)
+    show_dry_run(session, answer.object(), output)
+
+
+def show_dry_run(session: Session, result: JsonObject, output: Format) -> None:
+    """Print the answer to a dry run: warnings on stderr, then the diff, or the objects of a new xApp."""
+    if output in {Format.JSON, Format.YAML}:
+        session.output.document(result, output)
+        return
+    warnings = result.get("warnings")
+    for warning in warnings if isinstance(warnings, list) else []:
+        session.output.warning(str(warning))
+    diff = result.get("diff")
+    objects = items(result, "objects")
+    if isinstance(diff, str):
+        session.output.diff(diff)
+    changed = [each for each in objects if text(each, "change") != "unchanged"]
+    if changed and not diff:
+        session.output.table(
+            (Column("CHANGE"), Column("KIND"), Column("NAME", flexible=True)),
+            [(text(each, "change", "unknown"), text(each, "kind"), text(each, "name")) for each in changed],
+        )
+    elif diff == "" and not changed:
+        session.output.note("nothing would change")
+
+
+def wait_until_settled(session: Session, target: XAppName, *, seconds: float) -> JsonObject:
+    """Return the record when it is Ready or Stalled, or when the time is over."""
+    deadline = time.monotonic() + seconds
+    while True:
+        record = session.client.get(target.path)
+        if record.get("ready") is True or record.get("stalled") is True or time.monotonic() >= deadline:
+            return record
+        time.sleep(min(1.0, max(deadline - time.monotonic(), 0)))
+
+
+def _wait_limit(session: Session) -> int:
+    about = session.client.get("/api/about")
+    return integer(obj(about, "limits"), "waitSeconds") or int(
+        float(str(obj(about, "limits").get("waitSeconds", WAIT_SECONDS_MAX)))
+    )
+
+
+def _request(session: Session, change: Change, params: Parameters, wait_seconds: float) -> Answer:
+    return session.client.request(
+        change.method,
+        change.path,
+        params=params,
+        body=change.body,
+        parts=change.parts,
+        headers=change.headers,
+        wait_seconds=wait_seconds,
+    )
+
+
+def _waits_for_ready(change: Change) -> bool:
+    return change.done == "is Ready"
+
+
+def _is_over(answer: Answer, record: JsonObject) -> bool:
+    return answer.status == HTTPStatus.OK or record.get("stalled") is True
+
+
+def _report(session: Session, change: Change, record: JsonObject, *, is_done: bool, wait: bool, output: Format) -> None:
+    printed = session.show_record(record, output)
+    if wait and not is_done:
+        reason = text(record, "message") or "the operator has not reported on it yet"
+        if record.get("stalled") is True:
+            raise CliError(f"{change.target} has failed: {reason}", details=(f"See `xapp status {change.target}`.",))
+        raise NotReadyInTime(
+            f"{change.target}: the change was accepted, but has not taken effect in time: {reason}",
+            details=(f"The operator goes on. Watch it with `xapp status {change.target} -w`.",),
+        )
+    if not printed and not session.output.quiet:
+        session.output.line(f"{change.target} {change.done if is_done and wait else change.accepted}")
+
+
+@contextmanager
+def _no_progress() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def progress(session: Session, target: XAppName) -> Iterator[None]:
+    """Show on a terminal how far the xApp is, until the block ends. It reads the stream of changes."""
+    if not session.output.shows_progress:
+        yield
+        return
+    ended = threading.Event()
+    with session.output.stderr.status(Text(f"{target}: waiting …")) as status:
+
+        def follow() -> None:
+            client = _second_client(session)
+            try:
+                params: Parameters = {"namespace": target.namespace, "name": target.name, "fields": "summary"}
+                with client.stream("GET", "/api/stream", params=params) as response:
+                    for event in parse_events(response.iter_lines()):
+                        if ended.is_set():
+                            return
+                        if event.kind in {"added", "modified"}:
+                            status.update(Text(_progress_line(target, json.loads(event.data))))
+            except (CliError, ValueError):
+                return  # the change itself goes on, and reports what is wrong
+            finally:
+                client.close()
+
+        thread = threading.Thread(target=follow, name="progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+
+
+def _second_client(session: Session) -> GatewayClient:
+    where = session.resolution.where
+    return GatewayClient(url=where.url, found_by=where.found_by, token=session.resolution.who.token, ca=where.ca)
+
+
+def _progress_line(target: XAppName, record: JsonObject) -> str:
+    step = text(obj(record, "progress"), "step")
+    parts = (f"{target}: {text(record, 'phase')}", step and f"step {step}", text(record, "message"))
+    return on_one_line(", ".join(part for part in parts if part))

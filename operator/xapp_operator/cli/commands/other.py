@@ -1,0 +1,145 @@
+"""`xapp services`, `xapp open`, `xapp completion` and `xapp version`."""
+
+from __future__ import annotations
+
+import webbrowser
+from enum import StrEnum
+from importlib.metadata import version as package_version
+from typing import Annotated, Final
+
+import typer
+from typer._completion_shared import get_completion_script
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.cli.command import command
+from xapp_operator.cli.commands.xapps import ports
+from xapp_operator.cli.errors import CliError
+from xapp_operator.cli.options import (
+    AllNamespacesOption,
+    LimitOption,
+    NamespaceOption,
+    OutputOption,
+    SearchOption,
+    complete_xapps,
+)
+from xapp_operator.cli.output.console import Format
+from xapp_operator.cli.output.tables import Column
+from xapp_operator.cli.session import Session, Table, segment
+
+app = typer.Typer()
+
+COMPLETE_VARIABLE: Final = "_XAPP_COMPLETE"
+SERVICES: Final = Table(
+    columns=(
+        Column("NAMESPACE"),
+        Column("NAME"),
+        Column("TYPE"),
+        Column("CLUSTER-IP"),
+        Column("PORTS", flexible=True),
+        Column("XAPP", flexible=True),
+    ),
+    wide=(Column("LABELS", flexible=True),),
+)
+
+
+class Shell(StrEnum):
+    """Shells that can complete commands."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+@command(app, "services", example="xapp services -n ric --port netconf\nxapp services -A --label app=ric")
+def services(
+    session: Session,
+    namespace: NamespaceOption = None,
+    all_namespaces: AllNamespacesOption = False,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", "-l", metavar="SELECTOR", help="Label selector, such as app=ric,a!=b."),
+    ] = None,
+    port: Annotated[
+        str | None, typer.Option("--port", metavar="PORT", help="Only with a port of this name or number.")
+    ] = None,
+    search: SearchOption = None,
+    limit: LimitOption = None,
+    output: OutputOption = Format.TABLE,
+) -> None:
+    """List the Services of the monitored namespaces, of xApps and of others."""
+    chosen = None if all_namespaces else session.namespace(namespace)
+    options = (("namespace", chosen), ("label", label), ("port", port), ("search", search))
+    params = {key: value for key, value in options if value}
+    records = session.client.list_all("/api/discovery/services", params, limit=limit)
+    rows = [
+        (
+            text(each, "namespace"),
+            text(each, "name"),
+            text(each, "type"),
+            text(each, "clusterIP", "-"),
+            ports(each),
+            text(obj(each, "xApp"), "name", "-"),
+            _labels(each),
+        )
+        for each in records
+    ]
+    session.show_records(records, [*rows], SERVICES, output)
+
+
+@command(app, "open", example="xapp open\nxapp open acme-ran-greeter -n ric-xapps --print")
+def open_dashboard(
+    session: Session,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Open the page of this xApp.", autocompletion=complete_xapps)
+    ] = None,
+    namespace: NamespaceOption = None,
+    print_only: Annotated[bool, typer.Option("--print", help="Print the address, and open nothing.")] = False,
+) -> None:
+    """Open the dashboard in a browser."""
+    url = session.resolution.where.url
+    if name is not None:
+        target = session.xapp(name, namespace)
+        url = f"{url}/xapps/{segment(target.namespace)}/{segment(target.name)}"
+    session.output.line(url)
+    if not print_only and not webbrowser.open(url):
+        raise CliError("no browser can be started here: open the address yourself")
+
+
+@command(
+    app,
+    "completion",
+    example="""
+source <(xapp completion bash)
+xapp completion zsh > "${fpath[1]}/_xapp"
+xapp completion fish > ~/.config/fish/completions/xapp.fish
+""",
+)
+def completion(
+    session: Session, shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]
+) -> None:
+    """Print a script that lets a shell complete commands, options, and names of xApps and namespaces."""
+    script = get_completion_script(prog_name="xapp", complete_var=COMPLETE_VARIABLE, shell=shell.value)
+    session.output.raw(f"{script}\n")
+
+
+@command(app, "version", example="xapp version\nxapp version --client")
+def version(
+    session: Session,
+    client_only: Annotated[bool, typer.Option("--client", help="Do not ask the gateway.")] = False,
+    output: OutputOption = Format.TABLE,
+) -> None:
+    """Show the versions of this program, the gateway and the cluster."""
+    own = package_version("xapp-operator")
+    about: JsonObject = {} if client_only else session.client.get("/api/about")
+    if output in {Format.JSON, Format.YAML}:
+        session.output.document({"client": own, "gateway": about or None}, output)
+        return
+    session.output.line(f"xapp {own}")
+    if about:
+        session.output.line(f"gateway {text(about, 'version')} at {session.resolution.where.url}")
+        if kubernetes := text(about, "kubernetes"):
+            session.output.line(f"Kubernetes {kubernetes}")
+
+
+def _labels(service: JsonObject) -> str:
+    return ",".join(f"{key}={value}" for key, value in obj(service, "labels").items())

@@ -1,0 +1,1 @@
+"""Where the gateway is, and as whom the command line signs in."""

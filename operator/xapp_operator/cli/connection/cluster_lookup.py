@@ -1,0 +1,102 @@
+"""Finds the gateway in the cluster of a kubeconfig: Service xapp-gateway, its node port, the address of a node."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from xapp_operator.api.json import JsonObject, integer, items, obj, text
+from xapp_operator.cli.connection.kubeconfig import Kubeconfig
+from xapp_operator.cli.errors import CliError
+from xapp_operator.cli.http.tls import tls_context
+
+LOOKUP_SECONDS: Final = 5.0
+SERVICE_PATH: Final = "/api/v1/namespaces/xapp-operator-system/services/xapp-gateway"
+NODES_PATH: Final = "/api/v1/nodes?limit=20"
+ADDRESS_TYPES: Final = ("ExternalIP", "InternalIP", "Hostname")
+
+
+def find_gateway(kubeconfig: Kubeconfig) -> str | None:
+    """Return the URL of the gateway in this cluster, or None if there is none, or the user may not look it up."""
+    with (
+        contextlib.suppress(httpx.HTTPError, httpx.InvalidURL, CliError, OSError, ValueError),
+        _client(kubeconfig) as client,
+    ):
+        service = _get(client, SERVICE_PATH)
+        if service is None:
+            return None
+        port = _port(service)
+        if (host := _load_balancer(service)) and port:
+            return _url(port, host, integer(port, "port"))
+        if not integer(port, "nodePort"):
+            return None
+        nodes = _get(client, NODES_PATH)
+        host = _node_address(nodes) if nodes is not None else httpx.URL(kubeconfig.server).host
+        return _url(port, host, integer(port, "nodePort")) if host else None
+    return None
+
+
+def _get(client: httpx.Client, path: str) -> JsonObject | None:
+    answer = client.get(path)
+    document = answer.json() if answer.is_success else None
+    return document if isinstance(document, dict) else None
+
+
+def _port(service: JsonObject) -> JsonObject:
+    ports = items(obj(service, "spec"), "ports")
+    return next((port for port in ports if text(port, "name") in {"https", "http"}), ports[0] if ports else {})
+
+
+def _load_balancer(service: JsonObject) -> str:
+    for entry in items(obj(obj(service, "status"), "loadBalancer"), "ingress"):
+        return text(entry, "ip") or text(entry, "hostname")
+    return ""
+
+
+def _node_address(nodes: JsonObject) -> str:
+    def is_ready(node: JsonObject) -> bool:
+        conditions = items(obj(node, "status"), "conditions")
+        return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
+
+    for node in sorted(items(nodes, "items"), key=lambda node: not is_ready(node)):
+        addresses = {text(each, "type"): text(each, "address") for each in items(obj(node, "status"), "addresses")}
+        for kind in ADDRESS_TYPES:
+            if addresses.get(kind):
+                return addresses[kind]
+    return ""
+
+
+def _url(port: JsonObject, host: str, number: int) -> str:
+    secure = "https" in {text(port, "name"), text(port, "appProtocol")}
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if secure else 'http'}://{shown}:{number}"
+
+
+@contextlib.contextmanager
+def _client(kubeconfig: Kubeconfig) -> Iterator[httpx.Client]:
+    context = tls_context(kubeconfig.ca_file, ca_data=kubeconfig.ca_data, verify=not kubeconfig.is_insecure)
+    headers = {}
+    if certificate := kubeconfig.client_certificate():
+        with _private_file("".join(certificate)) as path:
+            context.load_cert_chain(str(path))
+    elif token := kubeconfig.bearer_token():
+        headers["Authorization"] = f"Bearer {token}"
+    with httpx.Client(base_url=kubeconfig.server, verify=context, headers=headers, timeout=LOOKUP_SECONDS) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def _private_file(content: str) -> Iterator[Path]:
+    handle, name = tempfile.mkstemp(prefix="xapp-")  # 0600
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(content)
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)

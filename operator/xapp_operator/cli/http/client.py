@@ -1,0 +1,269 @@
+"""The one client of the gateway: requests, errors, whole lists, streams."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final, Self
+
+import httpx
+
+from xapp_operator.api.json import Json, JsonObject, integer, items, obj
+from xapp_operator.cli.errors import CliError, UsageError
+from xapp_operator.cli.http.problems import Problem, problem_of
+from xapp_operator.cli.http.tls import tls_context
+
+CONNECT_SECONDS: Final = 10.0
+READ_SECONDS: Final = 90.0
+"""A dry run with the cluster can take this long."""
+STREAM_SILENCE_SECONDS: Final = 45.0
+"""The gateway sends a comment every 15 seconds."""
+RESPONSE_MAX_BYTES: Final = 256 * 1024 * 1024
+ERROR_MAX_BYTES: Final = 1024 * 1024
+PER_PAGE: Final = 100
+
+Parameters = Mapping[str, str | int | list[str]]
+Part = tuple[str | None, bytes] | tuple[str | None, bytes, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response without an error."""
+
+    status: int
+    headers: httpx.Headers
+    body: bytes
+
+    def json(self) -> Json:
+        """Return the decoded body."""
+        try:
+            value: Json = json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise CliError(
+                "the server does not answer as the gateway of xapp-operator: check the address (`xapp whoami`)"
+            ) from error
+        return value
+
+    def object(self) -> JsonObject:
+        """Return the decoded body, which must be an object."""
+        value = self.json()
+        if not isinstance(value, dict):
+            raise CliError("the gateway answers something else than an object: is it another version?")
+        return value
+
+
+class GatewayClient:
+    """A connection to one gateway as one caller.
+
+    Args:
+        url: the base URL, without a slash at its end.
+        found_by: where the URL comes from, for messages.
+        token: the bearer token, or None.
+        ca: a file with PEM certificates to trust in addition to those of the system.
+    """
+
+    def __init__(self, *, url: str, found_by: str, token: str | None, ca: Path | None) -> None:
+        self.url = url
+        self.found_by = found_by
+        headers = {"User-Agent": f"xapp/{version('xapp-operator')}"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        self._http = httpx.Client(
+            base_url=url,
+            headers=headers,
+            verify=tls_context(ca) if url.startswith("https:") else False,
+            timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
+            trust_env=not _is_loopback(url),  # a proxy of the environment does not lead to this machine
+        )
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Parameters | None = None,
+        body: Json | bytes | None = None,
+        parts: Mapping[str, Part] | None = None,
+        headers: Mapping[str, str] | None = None,
+        wait_seconds: float = 0,
+        timeout_seconds: float = READ_SECONDS,
+    ) -> Answer:
+        """Send a request and return the answer.
+
+        Args:
+            body: an object that is sent as JSON, or bytes.
+            parts: parts of a multipart body, as (file name, content).
+            wait_seconds: how long the gateway may take beyond the usual time.
+
+        Raises:
+            Problem: the gateway answers with an error.
+            CliError: it does not answer.
+        """
+        content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        timeout = httpx.Timeout(timeout_seconds + wait_seconds, connect=min(CONNECT_SECONDS, timeout_seconds))
+        with (
+            self._explained(),
+            self._http.stream(
+                method,
+                path,
+                params=dict(params or {}),
+                content=content,
+                files=dict(parts) if parts else None,
+                headers=dict(headers or {}),
+                timeout=timeout,
+            ) as response,
+        ):
+            if response.is_error:
+                raise problem_of(response.status_code, _read(response, ERROR_MAX_BYTES, cut=True), path=path)
+            return Answer(response.status_code, response.headers, _read(response, RESPONSE_MAX_BYTES))
+
+    def get(self, path: str, **params: str | int) -> JsonObject:
+        """Return the object at `path`."""
+        return self.request("GET", path, params=params).object()
+
+    def list_all(
+        self, path: str, params: Parameters | None = None, *, limit: int | None = None, snapshot: bool = True
+    ) -> list[JsonObject]:
+        """Return all items of a list, or the first `limit`, in as few requests as possible.
+
+        More than one page comes from one snapshot, so that no item is missed or comes twice. Events have no snapshots.
+        """
+        filters = dict(params or {})
+        try:
+            return self._walk(path, filters, limit=limit, snapshot=snapshot, per_page=PER_PAGE)
+        except Problem as problem:
+            if problem.kind == "snapshot-expired":
+                return self._walk(path, filters, limit=limit, snapshot=snapshot, per_page=PER_PAGE)
+            if problem.status != HTTPStatus.BAD_REQUEST:
+                raise
+            about = self.get("/api/about")  # the administrator can bound pages, or turn them off
+            largest = integer(obj(about, "limits"), "perPage", PER_PAGE)
+            if path.rpartition("/")[2] in (about.get("unpaginated") or []):  # type: ignore[operator]
+                return self._bare_list(path, filters, limit=limit)
+            if largest >= PER_PAGE:
+                raise
+            return self._walk(path, filters, limit=limit, snapshot=snapshot, per_page=largest)
+
+    def _walk(
+        self, path: str, filters: dict[str, str | int | list[str]], *, limit: int | None, snapshot: bool, per_page: int
+    ) -> list[JsonObject]:
+        per_page = per_page if limit is None else min(per_page, limit)
+        query: dict[str, str | int | list[str]] = {**filters, "per_page": per_page}
+        if snapshot and (limit is None or limit > per_page):
+            query["snapshot"] = "new"
+        found: list[JsonObject] = []
+        page = 1
+        while True:
+            answer = self.request("GET", path, params=query)
+            content = answer.object()
+            found += items(content, "content")
+            if content.get("is_last_page") is not False or (limit is not None and len(found) >= limit):
+                return found[:limit]
+            if token := answer.headers.get("Snapshot"):
+                query["snapshot"] = token
+            page += 1
+            query["page"] = page
+
+    def _bare_list(
+        self, path: str, filters: dict[str, str | int | list[str]], *, limit: int | None
+    ) -> list[JsonObject]:
+        content = self.request("GET", path, params=filters).json()
+        return items({"content": content}, "content")[:limit]
+
+    @contextmanager
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Parameters | None = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        silence_seconds: float | None = STREAM_SILENCE_SECONDS,
+        raise_errors: bool = True,
+    ) -> Iterator[httpx.Response]:
+        """Open a response whose body is read piece by piece.
+
+        Raises:
+            Problem: unless `raise_errors` is false.
+            CliError: the gateway does not answer, or ends within the body.
+        """
+        timeout = httpx.Timeout(silence_seconds, connect=CONNECT_SECONDS)
+        with (
+            self._explained(),
+            self._http.stream(
+                method,
+                path,
+                params=dict(params or {}),
+                content=content,
+                headers=dict(headers or {}),
+                timeout=timeout,
+            ) as response,
+        ):
+            if response.is_error and raise_errors:
+                raise problem_of(response.status_code, _read(response, ERROR_MAX_BYTES, cut=True), path=path)
+            yield response
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        where = f"the gateway at {self.url} ({self.found_by})"
+        try:
+            yield
+        except httpx.ConnectError as error:
+            if _is_certificate_error(error):
+                raise CliError(
+                    f"the certificate of {where} is not trusted: pass the certificates of its authority with --ca FILE"
+                ) from error
+            raise CliError(f"cannot reach {where}: check the address, or name another with --gateway") from error
+        except httpx.TimeoutException as error:
+            raise ConnectionLost(f"{where} does not answer in time") from error
+        except httpx.InvalidURL as error:
+            raise UsageError(f"{self.url} is not an address of a gateway") from error
+        except httpx.TransportError as error:
+            raise ConnectionLost(f"the connection to {where} broke off") from error
+
+
+class ConnectionLost(CliError):
+    """The gateway did not answer, or not completely."""
+
+
+def _read(response: httpx.Response, limit: int, *, cut: bool = False) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    for piece in response.iter_bytes():
+        pieces.append(piece)
+        size += len(piece)
+        if size > limit:
+            if cut:
+                break
+            raise CliError(f"the answer has more than {limit:,} bytes: ask for less, for example with --limit")
+    return b"".join(pieces)
+
+
+def _is_loopback(url: str) -> bool:
+    return httpx.URL(url).host in {"127.0.0.1", "localhost", "::1"}
+
+
+def _is_certificate_error(error: BaseException) -> bool:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(cause):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False

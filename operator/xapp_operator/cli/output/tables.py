@@ -1,0 +1,77 @@
+"""Tables of aligned columns. On a terminal, long columns are cut, so that each row fits on one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.text import Text
+
+from xapp_operator.cli.output.visible_text import on_one_line
+
+SEPARATOR: Final = "  "
+FLEXIBLE_MIN: Final = 12
+"""Columns of text that are left of a flexible column, at the least."""
+COLUMN_MIN: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; a flexible one is cut first."""
+
+    title: str
+    flexible: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Text from anywhere, and how it looks."""
+
+    text: str
+    style: str = ""
+
+
+Row = Sequence[Cell | str]
+
+
+def layout_table(columns: Sequence[Column], rows: Iterable[Row], *, width: int | None) -> list[Text]:
+    """Return the lines of a table with a heading. With `width`, no line is longer than that."""
+    heading = [Text(column.title, style="bold") for column in columns]
+    lines = [heading, *([_text(cell) for cell in row] for row in rows)]
+    widths = [max(line[index].cell_len for line in lines) for index in range(len(columns))]
+    if width is not None:
+        widths = _fit(widths, [column.flexible for column in columns], width)
+    return [_join(line, widths) for line in lines]
+
+
+def _text(cell: Cell | str) -> Text:
+    if isinstance(cell, str):
+        return Text(on_one_line(cell))
+    return Text(on_one_line(cell.text), style=cell.style)
+
+
+def _join(cells: Sequence[Text], widths: Sequence[int]) -> Text:
+    line = Text()
+    last = len(cells) - 1
+    for index, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        shown = cell.copy()
+        shown.truncate(width, overflow="ellipsis", pad=index != last)
+        line.append_text(shown)
+        if index != last:
+            line.append(SEPARATOR)
+    return line
+
+
+def _fit(widths: list[int], flexible: Sequence[bool], available: int) -> list[int]:
+    """Return widths that fit: flexible columns are cut first, the widest of them most, then all others."""
+    fitting = list(widths)
+    excess = sum(fitting) + len(SEPARATOR) * (len(fitting) - 1) - available
+    for may_shrink, smallest in ((flexible, FLEXIBLE_MIN), ([True] * len(fitting), COLUMN_MIN)):
+        while excess > 0:
+            candidates = [index for index, may in enumerate(may_shrink) if may and fitting[index] > smallest]
+            if not candidates:
+                break
+            fitting[max(candidates, key=fitting.__getitem__)] -= 1
+            excess -= 1
+    return fitting
