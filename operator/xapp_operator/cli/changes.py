@@ -13,7 +13,7 @@ from typing import Final
 
 from rich.text import Text
 
-from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
+from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.cli.errors import CliError, NotReadyInTime
 from xapp_operator.cli.http.client import Answer, GatewayClient, Parameters, Part
 from xapp_operator.cli.http.event_stream import parse_events
@@ -24,6 +24,9 @@ from xapp_operator.cli.session import Session, XAppName
 
 WAIT_SECONDS_MAX: Final = 300
 """What a gateway waits at most, unless its administrator has chosen another bound."""
+READY: Final = "is Ready"
+"""What is said of a change that has taken effect when the xApp is Ready. It can take longer than a gateway waits."""
+LOOK_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +67,12 @@ def send(session: Session, change: Change, *, wait: bool, timeout: float, output
     with progress(session, change.target) if wait else _no_progress():
         answer = _request(session, change, params, seconds)
         record = answer.object()
-        while wait and not _is_over(answer, record) and change.method in {"POST", "PUT", "PATCH"}:
-            remaining = timeout - (time.monotonic() - started)
-            if remaining < 1 or not _waits_for_ready(change):
-                break
-            record = wait_until_settled(session, change.target, seconds=remaining)
-            answer = Answer(HTTPStatus.OK if record.get("ready") is True else answer.status, answer.headers, b"")
-            break
-    _report(session, change, record, is_done=answer.status == HTTPStatus.OK, wait=wait, output=output)
+        is_done = answer.status == HTTPStatus.OK
+        remaining = timeout - (time.monotonic() - started)
+        if wait and not is_done and change.done == READY and record.get("stalled") is not True and remaining >= 1:
+            record = _wait_until_settled(session, change.target, seconds=remaining)
+            is_done = record.get("ready") is True
+    _report(session, change, record, is_done=is_done, wait=wait, output=output)
     return record
 
 
@@ -103,21 +104,19 @@ def show_dry_run(session: Session, result: JsonObject, output: Format) -> None:
         session.output.note("nothing would change")
 
 
-def wait_until_settled(session: Session, target: XAppName, *, seconds: float) -> JsonObject:
+def _wait_until_settled(session: Session, target: XAppName, *, seconds: float) -> JsonObject:
     """Return the record when it is Ready or Stalled, or when the time is over."""
     deadline = time.monotonic() + seconds
     while True:
         record = session.client.get(target.path)
         if record.get("ready") is True or record.get("stalled") is True or time.monotonic() >= deadline:
             return record
-        time.sleep(min(1.0, max(deadline - time.monotonic(), 0)))
+        time.sleep(min(LOOK_SECONDS, max(deadline - time.monotonic(), 0)))
 
 
 def _wait_limit(session: Session) -> int:
-    about = session.client.get("/api/about")
-    return integer(obj(about, "limits"), "waitSeconds") or int(
-        float(str(obj(about, "limits").get("waitSeconds", WAIT_SECONDS_MAX)))
-    )
+    limit = obj(session.client.get("/api/about"), "limits").get("waitSeconds")
+    return int(limit) if isinstance(limit, int | float) else WAIT_SECONDS_MAX
 
 
 def _request(session: Session, change: Change, params: Parameters, wait_seconds: float) -> Answer:
@@ -130,14 +129,6 @@ def _request(session: Session, change: Change, params: Parameters, wait_seconds:
         headers=change.headers,
         wait_seconds=wait_seconds,
     )
-
-
-def _waits_for_ready(change: Change) -> bool:
-    return change.done == "is Ready"
-
-
-def _is_over(answer: Answer, record: JsonObject) -> bool:
-    return answer.status == HTTPStatus.OK or record.get("stalled") is True
 
 
 def _report(session: Session, change: Change, record: JsonObject, *, is_done: bool, wait: bool, output: Format) -> None:

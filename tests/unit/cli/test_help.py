@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,3 +74,15 @@ def test_no_arguments_show_the_help(xapp: Xapp) -> None:
 @pytest.mark.parametrize("arguments", [["nothing"], ["list", "--nothing"], ["get"], ["list", "-o", "xml"]])
 def test_a_wrong_command_line_is_a_usage_error(xapp: Xapp, arguments: list[str]) -> None:
     assert xapp(*arguments).code == 2
+
+
+def test_without_its_packages_it_says_how_to_install_them() -> None:
+    program = "import sys; sys.modules['typer'] = None; from xapp_operator.cli.main import main; sys.exit(main([]))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == "xapp: the packages of the command line are missing: pip install 'xapp-operator[cli]'\n"
+
+
+def test_kubectl_runs_it_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, xapp: Xapp) -> None:
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "kubectl-xapp")])
+    assert "Usage: kubectl xapp list" in xapp("list", "--help").out

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.cli.changes import Change, dry_run, send
+from xapp_operator.cli.changes import READY, Change, dry_run, send
 from xapp_operator.cli.command import command
 from xapp_operator.cli.errors import UsageError
 from xapp_operator.cli.http.client import Part
@@ -143,7 +143,7 @@ def deploy(
         path=DEPLOYMENT_PATH,
         target=XAppName(text(fields, "namespace"), _composed(fields)),
         accepted="is being deployed",
-        done="is Ready",
+        done=READY,
         parts=_parts(fields, file, provenance, values_text(values or [], set_values or [], set_strings or [])),
     )
     if dry_run_only:
@@ -205,7 +205,7 @@ def upgrade(
         path=f"{DEPLOYMENT_PATH}/{segment(target.namespace)}/{segment(target.name)}",
         target=target,
         accepted="is being upgraded",
-        done="is Ready",
+        done=READY,
         parts=_parts(fields, file, provenance, new_values),
         headers={"If-Match": version_of(spec)},
     )

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from xapp_operator.api.json import text
-from xapp_operator.cli.changes import Change, dry_run, send, show_dry_run
+from xapp_operator.api.json import JsonObject, text
+from xapp_operator.cli.changes import READY, Change, dry_run, send, show_dry_run
 from xapp_operator.cli.command import command
 from xapp_operator.cli.commands.deployments import version_of
 from xapp_operator.cli.connection.local_programs import edit_file
-from xapp_operator.cli.errors import CliError, UsageError
+from xapp_operator.cli.errors import CliError, NotReadyInTime, UsageError
 from xapp_operator.cli.options import (
     DEFAULT_TIMEOUT,
     DryRunOption,
@@ -30,6 +31,7 @@ from xapp_operator.cli.output.console import Format
 from xapp_operator.cli.questions import confirm
 from xapp_operator.cli.session import Session, XAppName
 from xapp_operator.cli.values_input import SetOption, SetStringOption, ValuesOption, parse_settings, values_text
+from xapp_operator.cli.values_patch import patch_text
 from xapp_operator.config import CommandLineSettings
 
 app = typer.Typer(help="Show and change the values of an xApp.", no_args_is_help=True)
@@ -87,11 +89,12 @@ def set_values(
 ) -> None:
     """Change single values, or replace all of them with a file.
 
-    A file keeps its comments. After a change of single values, comments of the stored text are gone: to keep them, use
-    `xapp config edit`.
+    Comments stay if the keys that change are in the text already, or are added as a whole.
     """
     target = session.xapp(name, namespace)
     change = _change(target, values or [], settings or [], set_strings or [])
+    if not values:
+        change = _with_comments(session, change, parse_settings(settings or [], set_strings or []))
     if dry_run_only:
         dry_run(session, change, output)
     else:
@@ -166,7 +169,7 @@ def edit_values(
         path=f"{target.path}/config",
         target=target,
         accepted="is being upgraded",
-        done="is Ready",
+        done=READY,
         body=after,
         headers={"Content-Type": YAML, "If-Match": version},
     )
@@ -174,20 +177,25 @@ def edit_values(
         _show_edit(session, before, after, change)
         if not yes and not confirm(session.output, f"Apply these values to {target}?"):
             raise CliError("the values were not changed")  # noqa: TRY301 - the text must be kept here too
-        send(session, change, wait=False, timeout=timeout, output=output)
+        send(session, change, wait=wait, timeout=timeout, output=output)
+    except NotReadyInTime:
+        path.unlink()  # the text is accepted
+        raise
     except CliError as error:
         error.details = (*error.details, f"Your text is in {path}: use it with `xapp config set {target} -f {path}`.")
         raise
     path.unlink()
-    if wait:
-        send_wait(session, target, timeout)
 
 
-def send_wait(session: Session, target: XAppName, timeout: float) -> None:
-    """Wait until the xApp is Ready. Raises NotReadyInTime, or CliError if it fails."""
-    from xapp_operator.cli.commands.health import wait_until_ready  # noqa: PLC0415
-
-    wait_until_ready(session, target, timeout)
+def _with_comments(session: Session, patch: Change, settings: JsonObject) -> Change:
+    """Return a change of the stored text that means the same, if it has comments and that is possible."""
+    version = version_of(session.client.get(f"{patch.target.path}/spec"))
+    before = _text_of(session, patch.target)
+    after = patch_text(before, settings) if "#" in before else None
+    if after is None:
+        return patch
+    headers = {"Content-Type": YAML, "If-Match": version}
+    return replace(patch, method="PUT", body=after.encode(), headers=headers)
 
 
 def _show_edit(session: Session, before: str, after: bytes, change: Change) -> None:
@@ -222,7 +230,7 @@ def _change(target: XAppName, files: list[str], settings: list[str], strings: li
             path=f"{target.path}/config",
             target=target,
             accepted="is being upgraded",
-            done="is Ready",
+            done=READY,
             body=values_text(files, settings, strings),
             headers={"Content-Type": YAML},
         )
@@ -231,6 +239,6 @@ def _change(target: XAppName, files: list[str], settings: list[str], strings: li
         path=f"{target.path}/config",
         target=target,
         accepted="is being upgraded",
-        done="is Ready",
+        done=READY,
         body=parse_settings(settings, strings),
     )
