@@ -48,7 +48,8 @@ def complete_namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
     def find(client: GatewayClient, _: str | None) -> list[str]:
         params: dict[str, str | int] = {"per_page": COMPLETIONS_MAX}
         params |= {"search": incomplete} if incomplete else {}
-        return [text(each, "name") for each in _items(client, "/api/namespaces", params)]
+        found = _items(client, "/api/namespaces", params)
+        return [text(each, "name") for each in found if each.get("exists") is not False]
 
     return _complete(ctx, incomplete, find)
 
