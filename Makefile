@@ -82,8 +82,13 @@ format: venv ## Format the code and fix what the linters can fix.
 	@hack/node npm run --silent format
 
 .PHONY: crds
-crds: venv ## Generate crds/ from the models in operator/xapp_operator/api.
+crds: venv ## Generate crds/ and their copies in the chart from the models in operator/xapp_operator/api.
 	@$(BIN)/python hack/crds.py crds
+	@$(BIN)/python hack/chart.py manifests/chart
+
+.PHONY: chart
+chart: venv ## Write into the Helm chart what it has in common with crds/ and manifests/base, and its version.
+	@$(BIN)/python hack/chart.py manifests/chart
 
 .PHONY: cli-docs
 cli-docs: venv ## Generate docs/cli-reference.md from the commands in operator/xapp_operator/cli.

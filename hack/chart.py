@@ -1,0 +1,91 @@
+"""Write what the Helm chart has in common with `crds/` and `manifests/base` into a folder (`make chart`).
+
+Objects that the values of the chart do not shape (definitions, roles, policies) are copied with their comments. Those
+that they do shape are written by hand; tests/integration/chart compares them with what kustomize builds.
+"""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CHART = ROOT / "manifests" / "chart"
+BASE = "manifests/base"
+NAMESPACE = "xapp-operator-system"
+INSTALL_CRDS = ".Values.crds.install"
+
+SOURCES = {
+    "crds/xapp-operator.io_xapps.yaml": INSTALL_CRDS,
+    "crds/xapp-operator.io_chartrepositories.yaml": INSTALL_CRDS,
+    "crds/xapp-operator.io_chartarchives.yaml": INSTALL_CRDS,
+    "crds/namespace-policy.yaml": INSTALL_CRDS,
+    f"{BASE}/operator-rbac.yaml": None,
+    f"{BASE}/gateway-rbac.yaml": None,
+    f"{BASE}/session-secret-policy.yaml": None,
+    f"{BASE}/network-policies.yaml": ".Values.networkPolicies.enabled",
+    f"{BASE}/deployer-role.yaml": None,
+    f"{BASE}/deployer-policy.yaml": 'ne .Values.deployer.role "admin"',
+    f"{BASE}/user-roles.yaml": None,
+}
+"""The files to copy, and the condition of the chart for each."""
+
+INSERTIONS = {
+    f"{BASE}/deployer-role.yaml": (
+        '      xapp-operator.io/aggregate-to-deployer: "true"\n---\n',
+        '{{- if eq .Values.deployer.role "admin" }}\n'
+        '  - matchLabels:\n      rbac.authorization.k8s.io/aggregate-to-admin: "true"\n{{- end }}\n',
+    ),
+    f"{BASE}/network-policies.yaml": (
+        "    - {protocol: TCP, port: 8443}\n---\n",
+        "{{- range .Values.networkPolicies.extraEgressPorts }}\n"
+        "    - {protocol: TCP, port: {{ int64 . }}}\n{{- end }}\n",
+    ),
+}
+"""Lines that the values add: the end of a document in the file, and what comes there."""
+
+KEEP = "metadata:\n  {{- if .Values.crds.keep }}\n  annotations:\n    helm.sh/resource-policy: keep\n  {{- end }}\n"
+
+
+def template(source: str) -> str:
+    """Return the template for a file of the repository. Raises ValueError where the file no longer fits."""
+    text = (ROOT / source).read_text(encoding="utf-8")
+    if "{{" in text:
+        raise ValueError(f"{source} contains {{{{, which helm would read as a template")
+    text = re.sub(r"\A# Generated .*\n", "", text)
+    condition = SOURCES[source]
+    if condition == INSTALL_CRDS:
+        text = re.sub(r"^metadata:\n", KEEP, text, flags=re.MULTILINE)
+    text = text.replace(NAMESPACE, "{{ .Release.Namespace | quote }}")
+    if source in INSERTIONS:
+        end, lines = INSERTIONS[source]
+        if text.count(end) != 1:
+            raise ValueError(f"{source} must have these lines once:\n{end}")
+        text = text.replace(end, end.removesuffix("---\n") + lines + "---\n")
+    if condition is not None:
+        text = f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n"
+    return f"{{{{- /* Generated from {source}: run `make chart` after a change there. */}}}}\n{text}"
+
+
+def chart_metadata() -> str:
+    """Return Chart.yaml with the version of the package."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    text = (CHART / "Chart.yaml").read_text(encoding="utf-8")
+    text = re.sub(r"^version: .*$", f"version: {version}", text, flags=re.MULTILINE)
+    return re.sub(r"^appVersion: .*$", f'appVersion: "{version}"', text, flags=re.MULTILINE)
+
+
+def main() -> None:
+    """Write Chart.yaml and templates/generated into the folder given as the argument."""
+    (folder,) = sys.argv[1:]
+    generated = Path(folder) / "templates" / "generated"
+    generated.mkdir(parents=True, exist_ok=True)
+    for old in generated.glob("*.yaml"):
+        old.unlink()
+    for source in SOURCES:
+        (generated / Path(source).name).write_text(template(source), encoding="utf-8")
+    (Path(folder) / "Chart.yaml").write_text(chart_metadata(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The Helm chart of the operator, with the real helm."""
