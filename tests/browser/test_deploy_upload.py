@@ -20,9 +20,11 @@ from tests.browser.deploy_steps import (
     values_text,
     write_values,
 )
+from tests.localcluster.waiting import wait_until
 from tests.support.xapps import XAppClient
 
 SLOW_BYTES_A_SECOND: Final = 20_000
+AT_BOTTOM: Final = "scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 1"
 
 
 def test_a_dropped_chart_becomes_ready_in_five_actions(
@@ -57,6 +59,29 @@ def test_a_dropped_chart_becomes_ready_in_five_actions(
     expect(page.get_by_role("textbox", name="Team")).to_have_value("ran")
     expect(page.get_by_role("combobox", name="Namespace")).to_have_value(xapps.namespace)
     expect(page.get_by_role("textbox", name="xApp name")).to_have_value("")
+
+
+def test_one_press_submits_below_a_field_that_it_ends(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    page.set_viewport_size({"width": 1280, "height": 800})
+    dashboard.sign_in(accounts.with_role("admin"), "/deploy")
+    drop_chart(page, chart())
+    expect(page.get_by_text("hello 0.1.0")).to_be_visible()
+    fill_identity(page, namespace=xapps.namespace)
+    expect(page.get_by_role("combobox", name="Namespace")).to_be_focused()
+    page.mouse.move(640, 400)
+    page.mouse.wheel(0, 5_000)
+    wait_until(lambda: bool(page.evaluate(AT_BOTTOM)), timeout=5, what="the bottom of the page")
+    box = page.get_by_role("button", name="Submit").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    # Leaving the field writes the namespace to the address.
+    page.wait_for_url(f"**/deploy?namespace={xapps.namespace}")
+    page.mouse.up()
+    dashboard.heading("acme-ran-hello")
 
 
 def test_form_and_yaml_agree_and_every_digit_survives(

@@ -51,6 +51,41 @@ def test_the_tab_row_and_commands_fit_a_narrow_window(
     dashboard.screenshots("copy-as-narrow")
 
 
+def test_what_goes_into_the_address_leaves_the_page_where_it_is(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart()))
+    xapps.wait_ready(NAME)
+    page = dashboard.page
+    page.set_viewport_size({"width": 360, "height": 500})
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/{NAME}/values")
+    tab = page.get_by_role("tab", name="Defaults")
+    expect(tab).to_be_visible()
+    page.evaluate("scrollTo(0, 60)")
+    tab.click()
+    page.wait_for_url("**/values?view=defaults")
+    expect(tab).to_have_attribute("aria-selected", "true")
+    assert page.evaluate(AFTER_FRAMES) == 60
+
+    # Another page begins at its top.
+    row = page.get_by_role("navigation", name="Pages of this xApp")
+    row.get_by_role("link", name="Logs").click()
+    find = page.get_by_role("searchbox", name="Find")
+    expect(find).to_be_visible()
+    assert page.evaluate(AFTER_FRAMES) == 0
+    find.focus()
+    page.evaluate("scrollTo(0, 120)")
+    page.keyboard.type("main")
+    page.wait_for_url("**/logs?find=main")
+    assert page.evaluate(AFTER_FRAMES) == 120
+
+
+AFTER_FRAMES: Final = """async () => {
+  for (let count = 0; count < 3; count += 1) await new Promise((done) => requestAnimationFrame(done))
+  return scrollY
+}"""
+"""How far the page is scrolled, once it has been drawn."""
+
 LINES: Final = """(cell) => {
   const range = document.createRange()
   range.selectNodeContents(cell)

@@ -5,7 +5,7 @@ import { routeTree } from '~/app/routes'
 import { formatQuery, parseQuery, type SearchCodec } from '~/lib/searchParams'
 
 export function createAppRouter() {
-  return createRouter({
+  const router = createRouter({
     routeTree,
     parseSearch: parseQuery,
     stringifySearch: formatQuery,
@@ -18,6 +18,14 @@ export function createAppRouter() {
     scrollRestoration: true,
     trailingSlash: 'never',
   })
+  const commit = router.commitLocation
+  // View state that replaces the address of the open page leaves the page where it is scrolled to: a press that ends a
+  // field would not reach its button otherwise.
+  router.commitLocation = (next) => {
+    const staysOnPage = next.replace === true && next.pathname === router.state.resolvedLocation?.pathname
+    return commit({ ...next, resetScroll: next.resetScroll ?? !staysOnPage })
+  }
+  return router
 }
 
 export type AppRouter = ReturnType<typeof createAppRouter>
