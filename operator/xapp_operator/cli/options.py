@@ -80,6 +80,7 @@ def _complete(ctx: typer.Context, incomplete: str, find: Callable[[GatewayClient
             ca=given.get("ca") and Path(given["ca"]),
             settings=CommandLineSettings(),
             home=Path.home(),
+            quick=True,
         )
         where = resolution.where
         token = resolution.who.token

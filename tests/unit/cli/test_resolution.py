@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.command_line import CommandLine
 from tests.support.stand_in_gateway import Reply, StandInGateway, problem
 from tests.unit.cli.conftest import Xapp
 from xapp_operator.cli.connection.login_file import Login, read_login, write_login
@@ -139,6 +140,21 @@ def test_a_credential_plugin_that_fails_is_an_error(home: Path, command: str) ->
     write_kubeconfig(home, "http://127.0.0.1:1", {"exec": {"command": command}})
     with pytest.raises(CliError, match="credential plugin"):
         assert resolution(home, gateway="http://x:1").who
+
+
+def test_a_plugin_neither_asks_nor_speaks_while_a_shell_completes(home: Path, gateway: StandInGateway) -> None:
+    script = "import sys; sys.stderr.write('a question'); sys.exit(sys.stdin.read() != '')"
+    write_kubeconfig(home, gateway.url, {"exec": {"command": sys.executable, "args": ["-c", script]}})
+    line = CommandLine(home, {"_XAPP_COMPLETE": "complete_bash", "COMP_WORDS": "xapp get a", "COMP_CWORD": "2"})
+    done = line.run(stdin="an answer")
+    assert (done.out.strip(), done.err) == ("", "")
+
+
+def test_a_broken_plugin_does_not_matter_with_a_token(home: Path, gateway: StandInGateway) -> None:
+    gateway.reply(SERVICE_PATH, Reply({"spec": {"ports": [{"name": "http", "nodePort": 31515}]}}))
+    write_kubeconfig(home, gateway.url, {"exec": {"command": "false"}})
+    found = resolution(home, token="given")
+    assert (found.where.url, found.who.token) == ("http://127.0.0.1:31515", "given")
 
 
 def test_several_kubeconfigs_are_merged(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,11 +22,17 @@ NODES_PATH: Final = "/api/v1/nodes?limit=20"
 ADDRESS_TYPES: Final = ("ExternalIP", "InternalIP", "Hostname")
 
 
-def find_gateway(kubeconfig: Kubeconfig) -> str | None:
-    """Return the URL of the gateway in this cluster, or None if there is none, or the user may not look it up."""
+def find_gateway(kubeconfig: Kubeconfig, *, token: str | None, seconds: float = LOOKUP_SECONDS) -> str | None:
+    """Return the URL of the gateway in this cluster, or None if there is none, or the user may not look it up.
+
+    Args:
+        kubeconfig: the cluster.
+        token: the bearer token of its user, if it has one.
+        seconds: how long each answer may take.
+    """
     with (
         contextlib.suppress(httpx.HTTPError, httpx.InvalidURL, CliError, OSError, ValueError),
-        _client(kubeconfig) as client,
+        _client(kubeconfig, token=token, seconds=seconds) as client,
     ):
         service = _get(client, SERVICE_PATH)
         if service is None:
@@ -79,15 +85,15 @@ def _url(port: JsonObject, host: str, number: int) -> str:
 
 
 @contextlib.contextmanager
-def _client(kubeconfig: Kubeconfig) -> Iterator[httpx.Client]:
+def _client(kubeconfig: Kubeconfig, *, token: str | None, seconds: float) -> Iterator[httpx.Client]:
     context = tls_context(kubeconfig.ca_file, ca_data=kubeconfig.ca_data, verify=not kubeconfig.is_insecure)
     headers = {}
     if certificate := kubeconfig.client_certificate():
         with _private_file("".join(certificate)) as path:
             context.load_cert_chain(str(path))
-    elif token := kubeconfig.bearer_token():
+    elif token is not None:
         headers["Authorization"] = f"Bearer {token}"
-    with httpx.Client(base_url=kubeconfig.server, verify=context, headers=headers, timeout=LOOKUP_SECONDS) as client:
+    with httpx.Client(base_url=kubeconfig.server, verify=context, headers=headers, timeout=seconds) as client:
         yield client
 
 

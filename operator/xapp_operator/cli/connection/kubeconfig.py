@@ -10,6 +10,7 @@ import base64
 import binascii
 import json
 import os.path
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,8 +51,10 @@ class Kubeconfig:
         """Return whether any certificate of the cluster is accepted."""
         return self.cluster.get("insecure-skip-tls-verify") is True
 
-    def bearer_token(self) -> str | None:
+    def bearer_token(self, *, interactive: bool) -> str | None:
         """Return the token of the user: from a file, the kubeconfig itself, or its credential plugin.
+
+        With `interactive`, the plugin may ask at the terminal.
 
         Raises CliError if the file or the plugin fails.
         """
@@ -64,7 +67,7 @@ class Kubeconfig:
         if token := text(self.user, "token"):
             return token
         plugin = obj(self.user, "exec")
-        return _plugin_token(plugin, self) if plugin else None
+        return _plugin_token(plugin, self, interactive=interactive) if plugin else None
 
     def client_certificate(self) -> tuple[str, str] | None:
         """Return the client certificate and its key as PEM, if the user signs in with one."""
@@ -128,21 +131,20 @@ def _named(documents: Sequence[JsonObject], kind: str, member: str, name: str) -
     return {}
 
 
-def _plugin_token(plugin: JsonObject, kubeconfig: Kubeconfig) -> str | None:
+def _plugin_token(plugin: JsonObject, kubeconfig: Kubeconfig, *, interactive: bool) -> str | None:
     command = text(plugin, "command")
     if not command:
         return None
     given = plugin.get("args")
     arguments = [str(argument) for argument in given] if isinstance(given, list) else []
-    info: JsonObject = {
-        "apiVersion": text(plugin, "apiVersion", "client.authentication.k8s.io/v1"),
-        "kind": "ExecCredential",
-        "spec": {"interactive": False},
-    }
+    spec: JsonObject = {"interactive": interactive and sys.stdin.isatty()}
     if plugin.get("provideClusterInfo") is True:
-        info["spec"] = {"interactive": False, "cluster": {"server": kubeconfig.server}}
+        spec["cluster"] = {"server": kubeconfig.server}
+    api_version = text(plugin, "apiVersion", "client.authentication.k8s.io/v1")
+    info: JsonObject = {"apiVersion": api_version, "kind": "ExecCredential", "spec": spec}
     environment = {text(entry, "name"): text(entry, "value") for entry in items(plugin, "env") if text(entry, "name")}
-    answer = run_credential_plugin([command, *arguments], {**environment, "KUBERNETES_EXEC_INFO": json.dumps(info)})
+    environment["KUBERNETES_EXEC_INFO"] = json.dumps(info)
+    answer = run_credential_plugin([command, *arguments], environment, interactive=interactive)
     try:
         credential: Json = json.loads(answer)
     except (ValueError, RecursionError):

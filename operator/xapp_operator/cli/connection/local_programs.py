@@ -16,6 +16,7 @@ from xapp_operator.config import inherited_environment
 
 PLUGIN_SECONDS: Final = 120.0
 """A credential plugin may open a browser and wait for a sign-in."""
+QUIET_PLUGIN_SECONDS: Final = 2.0
 
 
 def edit_file(editor: str, path: Path) -> None:
@@ -37,10 +38,13 @@ def edit_file(editor: str, path: Path) -> None:
         raise CliError(f"the editor ended with exit code {done.returncode}: nothing was changed")
 
 
-def run_credential_plugin(command: Sequence[str], environment: Mapping[str, str]) -> bytes:
+def run_credential_plugin(command: Sequence[str], environment: Mapping[str, str], *, interactive: bool) -> bytes:
     """Run the plugin of a kubeconfig (client.authentication.k8s.io) and return what it prints.
 
-    Its stderr and its questions go to the terminal. `environment` is added to the inherited one.
+    Args:
+        command: the program and its arguments.
+        environment: is added to the inherited one.
+        interactive: its questions and its stderr go to the terminal. Otherwise it has QUIET_PLUGIN_SECONDS.
 
     Raises CliError if it cannot be started, fails or takes too long. The message never has its output.
     """
@@ -48,9 +52,11 @@ def run_credential_plugin(command: Sequence[str], environment: Mapping[str, str]
         done = subprocess.run(
             list(command),
             env={**inherited_environment(), **environment},
+            stdin=None if interactive else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
+            stderr=None if interactive else subprocess.DEVNULL,
             check=False,
-            timeout=PLUGIN_SECONDS,
+            timeout=PLUGIN_SECONDS if interactive else QUIET_PLUGIN_SECONDS,
         )
     except (OSError, ValueError) as error:
         raise CliError(

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,13 +19,14 @@ from typing import Final
 
 import httpx
 
-from xapp_operator.cli.connection.cluster_lookup import find_gateway
+from xapp_operator.cli.connection.cluster_lookup import LOOKUP_SECONDS, find_gateway
 from xapp_operator.cli.connection.kubeconfig import Kubeconfig, read_kubeconfig
 from xapp_operator.cli.connection.login_file import Login, login_path, read_login
-from xapp_operator.cli.errors import UsageError
+from xapp_operator.cli.errors import CliError, UsageError
 from xapp_operator.config import CommandLineSettings
 
 DEFAULT_GATEWAY: Final = "http://127.0.0.1:31315"
+QUICK_LOOKUP_SECONDS: Final = 1.0
 PORT_MAX: Final = 65_535
 
 
@@ -52,16 +54,25 @@ class Resolution:
         gateway, token, ca: the options of the command.
         settings: the environment.
         home: the user's folder.
+        quick: whether nothing may ask or take long, as while a shell completes a name.
     """
 
     def __init__(
-        self, *, gateway: str | None, token: str | None, ca: Path | None, settings: CommandLineSettings, home: Path
+        self,
+        *,
+        gateway: str | None,
+        token: str | None,
+        ca: Path | None,
+        settings: CommandLineSettings,
+        home: Path,
+        quick: bool = False,
     ) -> None:
         self._gateway = gateway
         self._token = token
         self._ca = ca
         self._settings = settings
         self._home = home
+        self._quick = quick
 
     @property
     def token_option(self) -> str | None:
@@ -99,7 +110,7 @@ class Resolution:
         if self.login is not None:
             url = checked_url(self.login.gateway, source=str(self.login_path))
             return Where(url, "from `xapp login`", self._ca_for(url))
-        if self.kubeconfig is not None and (found := find_gateway(self.kubeconfig)):
+        if found := self._in_cluster():
             return Where(found, "from the kubeconfig's cluster", self._ca)
         return Where(DEFAULT_GATEWAY, "the default", self._ca)
 
@@ -117,8 +128,8 @@ class Resolution:
             return Who(checked_token(token, source="XAPP_TOKEN"), "XAPP_TOKEN")
         if self.login is not None and _same_gateway(self.login.gateway, self.where.url):
             return Who(self.login.token, "xapp login")
-        if self.kubeconfig is not None and (token := self.kubeconfig.bearer_token() or ""):
-            return Who(checked_token(token, source="the kubeconfig"), "the kubeconfig")
+        if self._kubeconfig_token:
+            return Who(checked_token(self._kubeconfig_token, source="the kubeconfig"), "the kubeconfig")
         return Who(None, "nobody")
 
     @property
@@ -127,6 +138,20 @@ class Resolution:
         if self.login is not None and self.login.namespace and _same_gateway(self.login.gateway, self.where.url):
             return self.login.namespace
         return self.kubeconfig.namespace if self.kubeconfig is not None else None
+
+    @cached_property
+    def _kubeconfig_token(self) -> str | None:
+        return self.kubeconfig.bearer_token(interactive=not self._quick) if self.kubeconfig is not None else None
+
+    def _in_cluster(self) -> str | None:
+        if self.kubeconfig is None:
+            return None
+        token: str | None = None
+        if self.kubeconfig.client_certificate() is None:
+            with contextlib.suppress(CliError):  # who the caller is may come from elsewhere
+                token = self._kubeconfig_token
+        seconds = QUICK_LOOKUP_SECONDS if self._quick else LOOKUP_SECONDS
+        return find_gateway(self.kubeconfig, token=token, seconds=seconds)
 
     def _ca_for(self, url: str) -> Path | None:
         if self._ca is not None:
