@@ -52,6 +52,18 @@ def test_a_table_cuts_flexible_columns_to_the_width() -> None:
     assert lines[1].plain.endswith("…")
 
 
+def test_columns_of_text_are_left_out_before_names_are_cut() -> None:
+    columns = (Column("NAME"), Column("MESSAGE", flexible=True), Column("TEAM", flexible=True), Column("AGE"))
+    lines = layout_table(columns, [("acme-ran-hello-world", "m" * 50, "t" * 30, "5m")], width=45)
+    assert [line.plain for line in lines] == [
+        "NAME                  MESSAGE             AGE",
+        f"acme-ran-hello-world  {'m' * 17}…  5m",
+    ]
+    assert lines[0].plain.split() == ["NAME", "MESSAGE", "AGE"]
+    narrow = layout_table(columns, [("acme-ran-hello-world", "m" * 50, "t" * 30, "5m")], width=30)
+    assert narrow[1].plain == "acme-ran-hello-world  5m"
+
+
 def test_a_table_without_a_terminal_is_not_cut() -> None:
     lines = layout_table((Column("NAME"), Column("MESSAGE", flexible=True)), [("a", "x" * 500)], width=None)
     assert "x" * 500 in lines[1].plain

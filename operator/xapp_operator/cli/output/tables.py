@@ -1,4 +1,7 @@
-"""Tables of aligned columns. On a terminal, long columns are cut, so that each row fits on one line."""
+"""Tables of aligned columns. On a terminal, long columns are cut, so that each row fits on one line.
+
+Names, which commands take, are cut last: before that, columns of text are left out, the last one first.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,13 @@ Row = Sequence[Cell | str]
 
 def layout_table(columns: Sequence[Column], rows: Iterable[Row], *, width: int | None) -> list[Text]:
     """Return the lines of a table with a heading. With `width`, no line is longer than that."""
+    rows = list(rows)
+    if width is not None:
+        kept = _columns_that_fit(columns, rows, width)
+        columns, rows = [columns[index] for index in kept], [[row[index] for index in kept] for row in rows]
     heading = [Text(column.title, style="bold") for column in columns]
     lines = [heading, *([_text(cell) for cell in row] for row in rows)]
-    widths = [max(line[index].cell_len for line in lines) for index in range(len(columns))]
+    widths = _natural_widths(lines)
     if width is not None:
         widths = _fit(widths, [column.flexible for column in columns], width)
     return [_join(line, widths) for line in lines]
@@ -61,6 +68,26 @@ def _join(cells: Sequence[Text], widths: Sequence[int]) -> Text:
         if index != last:
             line.append(SEPARATOR)
     return line
+
+
+def _natural_widths(lines: Sequence[Sequence[Text]]) -> list[int]:
+    return [max(cell.cell_len for cell in cells) for cells in zip(*lines, strict=True)]
+
+
+def _columns_that_fit(columns: Sequence[Column], rows: Sequence[Row], width: int) -> list[int]:
+    """Return the indexes of the columns that are shown."""
+    lines = [[Text(column.title) for column in columns], *([_text(cell) for cell in row] for row in rows)]
+    smallest = [
+        min(natural, FLEXIBLE_MIN) if column.flexible else natural
+        for column, natural in zip(columns, _natural_widths(lines), strict=True)
+    ]
+    kept = list(range(len(columns)))
+    for index in reversed(range(len(columns))):
+        if sum(smallest[each] for each in kept) + len(SEPARATOR) * (len(kept) - 1) <= width:
+            break
+        if columns[index].flexible:
+            kept.remove(index)
+    return kept
 
 
 def _fit(widths: list[int], flexible: Sequence[bool], available: int) -> list[int]:
