@@ -50,8 +50,8 @@ class Change:
     params: Mapping[str, str] | None = None
 
 
-def send(session: Session, change: Change, *, wait: bool, timeout: float, output: Format) -> JsonObject:
-    """Send a change, wait for its effect if that is wanted, and print the record or a sentence.
+def send(session: Session, change: Change, *, wait: bool, timeout: float, output: Format | None) -> JsonObject:
+    """Send a change, wait for its effect if that is wanted, and print the record or a sentence; nothing for None.
 
     Raises:
         Problem: the gateway refuses it.
@@ -131,8 +131,10 @@ def _request(session: Session, change: Change, params: Parameters, wait_seconds:
     )
 
 
-def _report(session: Session, change: Change, record: JsonObject, *, is_done: bool, wait: bool, output: Format) -> None:
-    printed = session.show_record(record, output)
+def _report(
+    session: Session, change: Change, record: JsonObject, *, is_done: bool, wait: bool, output: Format | None
+) -> None:
+    printed = output is None or session.show_record(record, output)
     if wait and not is_done:
         reason = text(record, "message") or "the operator has not reported on it yet"
         if record.get("stalled") is True:
@@ -157,7 +159,7 @@ def progress(session: Session, target: XAppName) -> Iterator[None]:
         yield
         return
     ended = threading.Event()
-    with session.output.stderr.status(Text(f"{target}: waiting …")) as status:
+    with session.output.stderr.status(_status_text(f"{target}: waiting …")) as status:
 
         def follow() -> None:
             client = _second_client(session)
@@ -168,7 +170,7 @@ def progress(session: Session, target: XAppName) -> Iterator[None]:
                         if ended.is_set():
                             return
                         if event.kind in {"added", "modified"}:
-                            status.update(Text(_progress_line(target, json.loads(event.data))))
+                            status.update(_status_text(_progress_line(target, json.loads(event.data))))
             except (CliError, ValueError):
                 return  # the change itself goes on, and reports what is wrong
             finally:
@@ -185,6 +187,10 @@ def progress(session: Session, target: XAppName) -> Iterator[None]:
 def _second_client(session: Session) -> GatewayClient:
     where = session.resolution.where
     return GatewayClient(url=where.url, found_by=where.found_by, token=session.resolution.who.token, ca=where.ca)
+
+
+def _status_text(line: str) -> Text:
+    return Text(line, no_wrap=True, overflow="ellipsis")
 
 
 def _progress_line(target: XAppName, record: JsonObject) -> str:

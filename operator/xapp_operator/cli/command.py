@@ -16,6 +16,9 @@ from xapp_operator.cli.output.console import Output
 from xapp_operator.cli.session import Session
 from xapp_operator.config import CommandLineSettings
 
+INTERRUPTED: Final = 130
+"""128 and the number of SIGINT, as shells have it."""
+
 P = ParamSpec("P")
 Command = Callable[Concatenate[Session, P], None]
 
@@ -103,6 +106,9 @@ def run_command(
     except CliError as error:
         output.error(error)
         raise typer.Exit(error.exit_code) from None
+    except KeyboardInterrupt:
+        output.note("interrupted: a change that was accepted goes on")
+        raise typer.Exit(INTERRUPTED) from None
     finally:
         session.close()
 

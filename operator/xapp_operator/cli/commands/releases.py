@@ -111,7 +111,7 @@ def run_tests(
     if not wait:
         send(session, change, wait=False, timeout=timeout, output=output)
         return
-    send(session, change, wait=True, timeout=timeout, output=Format.TABLE)
+    send(session, change, wait=True, timeout=timeout, output=None)
     tests = items({"tests": session.client.request("GET", f"{target.path}/tests").json()}, "tests")
     if output in {Format.JSON, Format.YAML}:
         session.output.document([*tests], output)

@@ -111,13 +111,13 @@ class Output:
     def warning(self, message: str) -> None:
         """Print a warning on stderr, unless the command is quiet."""
         if not self.quiet:
-            prefix = Text("warning: ", style="yellow")
-            self.stderr.print(prefix.append(Text(on_one_line(message), style="default")), soft_wrap=True)
+            line = Text().append("warning: ", style="yellow").append(on_one_line(message))
+            self.stderr.print(line, soft_wrap=True)
 
     def error(self, error: CliError) -> None:
         """Print an error on stderr."""
-        prefix = Text("error: ", style="bold red")
-        self.stderr.print(prefix.append(Text(on_one_line(error.message), style="default")), soft_wrap=True)
+        line = Text().append("error: ", style="bold red").append(on_one_line(error.message))
+        self.stderr.print(line, soft_wrap=True)
         for detail in error.details:
             self.stderr.print(Text(f"  {on_one_line(detail)}"), soft_wrap=True)
 

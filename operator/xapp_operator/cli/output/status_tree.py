@@ -57,7 +57,7 @@ def culprit(record: JsonObject, health: JsonObject | None) -> str:
 
 def _heading(record: JsonObject) -> Text:
     phase, health = text(record, "phase"), text(record, "health")
-    line = Text(on_one_line(f"{text(record, 'namespace')}/{text(record, 'name')}"), style="bold")
+    line = Text().append(on_one_line(f"{text(record, 'namespace')}/{text(record, 'name')}"), style="bold")
     line.append("  ").append(on_one_line(phase), style=STYLE_OF_PHASE.get(phase, ""))
     line.append("  ").append(on_one_line(health), style=STYLE_OF_HEALTH.get(health, ""))
     release = obj(record, "release")
@@ -117,8 +117,7 @@ def _owner(pod: JsonObject) -> tuple[str, str]:
 
 def _marked(label: str, status: str, message: str) -> Text:
     style = STYLE_OF_HEALTH.get(status, "")
-    line = Text(f"{MARK_OF_HEALTH.get(status, '?')} ", style=style)
-    line.append(on_one_line(label), style="default")
+    line = Text().append(f"{MARK_OF_HEALTH.get(status, '?')} ", style=style).append(on_one_line(label))
     if message:
         line.append(on_one_line(f"  {message}"), style=style)
     return line
@@ -131,5 +130,5 @@ def _node(label: str, value: str) -> Node:
 def _lines(nodes: list[Node], indent: str) -> Iterator[Text]:
     for index, (line, children) in enumerate(nodes):
         is_last = index == len(nodes) - 1
-        yield Text(indent + (_LAST if is_last else _BRANCH), style="dim").append_text(line)
+        yield Text().append(indent + (_LAST if is_last else _BRANCH), style="dim").append_text(line)
         yield from _lines(children, indent + (_BLANK if is_last else _THROUGH))
