@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -92,6 +95,19 @@ SERVICE = {
     "metadata": {"name": "xapp-gateway", "namespace": "xapp-operator-system"},
     "spec": {"type": "NodePort", "ports": [{"name": "http", "port": 31315, "nodePort": 31777}]},
 }
+
+
+def test_kubectl_finds_it_by_name(authenticated_gateway: GatewayServer, cluster: Cluster, tmp_path: Path) -> None:
+    plugin = tmp_path / "bin" / "kubectl-xapp"
+    plugin.parent.mkdir()
+    program = "import sys\nfrom xapp_operator.cli.main import main\nsys.exit(main())\n"
+    plugin.write_text(f"#!{sys.executable}\n{program}")
+    plugin.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{plugin.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    command = [str(cluster.kubectl_path), "xapp", "version", "--gateway", authenticated_gateway.url]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert f"at {authenticated_gateway.url}" in done.stdout
 
 
 def test_https_needs_the_authority(
