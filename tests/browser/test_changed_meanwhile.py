@@ -12,7 +12,7 @@ from playwright.sync_api import Page, Response, Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
-from tests.browser.deploy_steps import chart, summary_text, values_text, write_values
+from tests.browser.deploy_steps import chart, values_text, write_values
 from tests.browser.gateway import BrowserGateway
 from tests.browser.shell import copied_command
 from tests.support.apiserver import XAPPS, ApiServer
@@ -64,9 +64,9 @@ def test_a_change_at_the_very_moment_of_a_write_loses_nothing(
     assert previewed.value.status == 409
     expect(page.get_by_text("was changed at the same time by another client")).to_be_visible()
     expect(bar).to_be_visible()
-    assert values_text(page).strip() == "greeting: mine"
-    page.get_by_role("button", name="Keep mine").click()
+    page.get_by_role("dialog", name="Compare").get_by_role("button", name="Keep mine").click()
     expect(bar).to_have_count(0)
+    assert values_text(page).strip() == "greeting: mine"
     region.get_by_role("button", name="Preview").click()
     upgrade = region.get_by_role("button", name="Upgrade", exact=True)
     expect(upgrade).not_to_have_attribute("aria-disabled", "true")
@@ -80,17 +80,55 @@ def test_a_change_at_the_very_moment_of_a_write_loses_nothing(
     assert sent.value.status == 412
     expect(page.get_by_text(re.compile("Somebody else changed this xApp")).first).to_be_visible()
     expect(bar).to_be_visible()
-    assert values_text(page).strip() == "greeting: mine"
     spec = (xapps.get("xapp", NAME) or {})["spec"]
     assert (spec["timeout"], spec["values"]) == ("4m", {"greeting": "hello"})
 
-    page.get_by_role("button", name="Keep mine").click()
+    page.get_by_role("dialog", name="Compare").get_by_role("button", name="Keep mine").click()
+    assert values_text(page).strip() == "greeting: mine"
     region.get_by_role("button", name="Preview").click()
     expect(upgrade).not_to_have_attribute("aria-disabled", "true")
     upgrade.click()
     expect(page.get_by_text(f"Accepted: {NAME}")).to_be_visible()
     spec = (xapps.get("xapp", NAME) or {})["spec"]
     assert (spec["timeout"], spec["values"]) == ("4m", {"greeting": "mine"})
+
+
+def test_a_refused_change_of_values_opens_the_comparison(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, api: ApiServer
+) -> None:
+    deploy(xapps, values={"greeting": "base"})
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/{NAME}/values")
+    page = dashboard.page
+    page.set_viewport_size({"width": 360, "height": 780})
+    write_values(page, "greeting: mine\n")
+    region = page.get_by_role("region", name="Values")
+    region.get_by_role("button", name="Preview").click()
+    upgrade = region.get_by_role("button", name="Upgrade", exact=True)
+    expect(upgrade).not_to_have_attribute("aria-disabled", "true")
+    with changed_before_the_write(api, xapps.namespace, values={"greeting": "theirs"}):
+        upgrade.click()
+        dialog = page.get_by_role("dialog", name="Compare")
+        expect(dialog).to_be_visible()
+
+    # In a narrow window the two texts are one column, which says what its marks mean.
+    shown = (
+        ("Theirs and mine", "- Theirs", "+ Mine", "theirs", "mine"),
+        ("Their changes", "- Before", "+ Theirs", "base", "theirs"),
+        ("My changes", "- Before", "+ Mine", "base", "mine"),
+    )
+    for tab, removed, added, before, after in shown:
+        dialog.get_by_role("tab", name=tab).click()
+        expect(dialog.get_by_role("tab", name=tab)).to_be_in_viewport(ratio=0.9)
+        expect(dialog.get_by_text(removed, exact=True)).to_be_visible()
+        expect(dialog.get_by_text(added, exact=True)).to_be_visible()
+        expect(dialog.get_by_role("textbox")).to_contain_text(f"greeting: {before}")
+        expect(dialog.get_by_role("textbox")).to_contain_text(f"greeting: {after}")
+    dashboard.check_accessibility()
+    dashboard.screenshots("values-conflict")
+    dialog.get_by_role("button", name="Close").click()
+    expect(page.get_by_text("Somebody else has edited since this preview.")).to_be_visible()
+    assert values_text(page).strip() == "greeting: mine"
+    expect(upgrade).to_have_attribute("aria-disabled", "true")
 
 
 def deploy(xapps: XAppClient, **spec: Any) -> str:
@@ -144,10 +182,12 @@ def test_an_xapp_of_the_same_name_is_not_upgraded_unseen(
         new = replace_xapp(xapps)
 
     assert sent.value.status == 412
-    assert "Somebody else replaced this xApp" in summary_text(page)
-    assert "If-Match" not in summary_text(page)
     bar = page.get_by_text("Somebody else replaced this xApp at")
     expect(bar).to_be_visible()
+    page.get_by_role("dialog", name="Compare").get_by_role("button", name="Close").click()
+    summary = page.get_by_role("alert").filter(has=page.get_by_role("button", name="Copy report"))
+    expect(summary).to_contain_text("Somebody else replaced this xApp")
+    expect(summary).not_to_contain_text("If-Match")
     expect(owner).to_have_value("paul")
     assert (xapps.get("xapp", NAME) or {})["spec"]["owner"] == "mary"
     expect(region.get_by_role("button", name="Preview")).to_have_attribute("aria-disabled", "true")

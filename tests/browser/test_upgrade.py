@@ -121,7 +121,7 @@ def test_two_who_upgrade_at_once_lose_nothing(
     expect(dialog.get_by_role("textbox", name="Theirs")).to_contain_text("timeout: 3m")
     for mine in ("timeout: 3m", "owner: paul", "greeting: mine"):
         expect(dialog.get_by_role("textbox", name="Mine")).to_contain_text(mine)
-    dialog.get_by_role("tab", name="What they changed").click()
+    dialog.get_by_role("tab", name="Their changes").click()
     expect(dialog.get_by_role("textbox", name="Theirs")).to_contain_text("timeout: 3m")
     expect(dialog.get_by_role("textbox", name="Before")).not_to_contain_text("timeout")
     dashboard.check_accessibility()

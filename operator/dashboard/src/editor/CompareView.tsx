@@ -52,9 +52,9 @@ export function CompareView({ before, after, labels, language, layout = 'side' }
   }, [before, after, labelBefore, labelAfter, language, layout])
   return (
     <div className={styles.compare}>
-      <div className={layout === 'side' ? styles.compareHeads : styles.compareHead} aria-hidden>
-        <span>{labelBefore}</span>
-        <span>{labelAfter}</span>
+      <div className={layout === 'side' ? styles.compareHeads : styles.compareLegend} aria-hidden>
+        <span>{layout === 'side' ? labelBefore : `- ${labelBefore}`}</span>
+        <span>{layout === 'side' ? labelAfter : `+ ${labelAfter}`}</span>
       </div>
       <div ref={host} className={styles.compareBody} />
     </div>

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 
 import { CompareView } from '~/editor/lazy'
+import { Problem } from '~/lib/problem'
 import { Button } from '~/ui/Button'
 import { Dialog } from '~/ui/Dialog'
 import { Notice } from '~/ui/Notice'
@@ -10,6 +11,16 @@ import { useMediaQuery } from '~/ui/useMediaQuery'
 
 import styles from './deploy.module.css'
 
+const CONFLICTS = new Set([409, 412])
+
+type ComparedText = 'Before' | 'Theirs' | 'Mine'
+
+const VIEWS = {
+  both: { label: 'Theirs and mine', texts: ['Theirs', 'Mine'] },
+  theirs: { label: 'Their changes', texts: ['Before', 'Theirs'] },
+  mine: { label: 'My changes', texts: ['Before', 'Mine'] },
+} satisfies Record<string, { label: string; texts: [ComparedText, ComparedText] }>
+
 interface ConflictBarProps {
   /** What was edited, what somebody else made of it, and what is typed here. */
   base: string
@@ -18,6 +29,8 @@ interface ConflictBarProps {
   /** It is another xApp of the same name. */
   isReplaced: boolean
   at: string | null
+  /** A write was refused because of it: the comparison opens. */
+  isRefused: boolean
   onTakeTheirs: () => void
   onKeepMine: () => void
 }
@@ -27,10 +40,34 @@ export function conflictTitle(isReplaced: boolean): string {
   return isReplaced ? 'Somebody else replaced this xApp' : 'Changed by somebody else'
 }
 
+/** Returns whether the gateway refused what was sent because of a change meanwhile, and it was not edited since. */
+export function isRefusedByConflict(refusal: { error: unknown; text: string } | null, text: string): boolean {
+  return isConflictProblem(refusal?.error) && refusal?.text === text
+}
+
+export function isConflictProblem(error: unknown): boolean {
+  return error instanceof Problem && CONFLICTS.has(error.status)
+}
+
 /** Somebody else changed or replaced the xApp meanwhile. What is typed here stays until a person decides. */
-export function ConflictBar({ base, theirs, mine, isReplaced, at, onTakeTheirs, onKeepMine }: ConflictBarProps) {
-  const [isComparing, setComparing] = useState(false)
-  const [view, setView] = useState<'mine' | 'base'>('mine')
+export function ConflictBar({
+  base,
+  theirs,
+  mine,
+  isReplaced,
+  at,
+  isRefused,
+  onTakeTheirs,
+  onKeepMine,
+}: ConflictBarProps) {
+  const [isComparing, setComparing] = useState(isRefused)
+  const [wasRefused, setWasRefused] = useState(isRefused)
+  if (isRefused !== wasRefused) {
+    setWasRefused(isRefused)
+    if (isRefused) setComparing(true)
+  }
+  const [view, setView] = useState<keyof typeof VIEWS>('both')
+  const texts = { Before: base, Theirs: theirs, Mine: mine }
   const layout = useMediaQuery('(max-width: 719px)') ? 'unified' : 'side'
   const buttons = (
     <div className={styles.row}>
@@ -68,28 +105,23 @@ export function ConflictBar({ base, theirs, mine, isReplaced, at, onTakeTheirs, 
           label="What to compare"
           selected={view}
           onSelect={setView}
-          items={[
-            {
-              id: 'mine',
-              label: 'Theirs and mine',
-              content: (
-                <CompareView before={theirs} after={mine} labels={['Theirs', 'Mine']} language="yaml" layout={layout} />
-              ),
-            },
-            {
-              id: 'base',
-              label: 'What they changed',
+          items={(Object.keys(VIEWS) as (keyof typeof VIEWS)[]).map((id) => {
+            const { label, texts: labels } = VIEWS[id]
+            const [before, after] = labels
+            return {
+              id,
+              label,
               content: (
                 <CompareView
-                  before={base}
-                  after={theirs}
-                  labels={['Before', 'Theirs']}
+                  before={texts[before]}
+                  after={texts[after]}
+                  labels={labels}
                   language="yaml"
                   layout={layout}
                 />
               ),
-            },
-          ]}
+            }
+          })}
         />
       </Dialog>
     </Notice>

@@ -17,8 +17,9 @@ type PreviewTab = 'changes' | 'objects' | 'manifest' | 'values' | 'notes' | 'war
 
 interface PreviewPanelProps {
   preview: DryRun
-  /** Something was edited since. */
+  /** Something was edited since, here or by somebody else. */
   isStale: boolean
+  isConflict?: boolean
   actions?: ReactNode
   /** Changes the form so that what exists already is taken over; undefined: it says so already, or cannot. */
   onAdopt?: (() => void) | undefined
@@ -32,7 +33,7 @@ const CHANGE_WORDS: Readonly<Record<NonNullable<ObjectChange>, string>> = {
 }
 
 /** What a dry run says would happen. */
-export function PreviewPanel({ preview, isStale, actions, onAdopt }: PreviewPanelProps) {
+export function PreviewPanel({ preview, isStale, isConflict = false, actions, onAdopt }: PreviewPanelProps) {
   const { diff, objects, manifest, notes, warnings } = preview
   const [selected, setSelected] = useState<PreviewTab>(diff === null ? 'objects' : 'changes')
   const values = useMemo(() => valuesText(preview.values), [preview.values])
@@ -62,7 +63,9 @@ export function PreviewPanel({ preview, isStale, actions, onAdopt }: PreviewPane
   return (
     <Card title="Preview" actions={actions}>
       <div ref={box} className={styles.stack}>
-        {isStale && <Notice tone="info">You have edited since this preview.</Notice>}
+        {isStale && (
+          <Notice tone="info">{isConflict ? 'Somebody else has edited' : 'You have edited'} since this preview.</Notice>
+        )}
         <p role="status">{summary(preview)}</p>
         {preview.rendered === 'offline' && (
           <p className={styles.muted}>Rendered without the cluster: lookups found nothing.</p>

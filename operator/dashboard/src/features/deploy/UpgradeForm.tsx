@@ -22,7 +22,7 @@ import { LeaveGuard } from '~/ui/LeaveGuard'
 import { Text } from '~/ui/Text'
 
 import { factsOf } from './chartFacts'
-import { ConflictBar, conflictTitle } from './ConflictBar'
+import { ConflictBar, conflictTitle, isConflictProblem, isRefusedByConflict } from './ConflictBar'
 import { deploymentCurl, upgradeKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { FormField } from './IdentityFields'
@@ -40,7 +40,6 @@ import { ValuesEditor, type ValuesEditorHandle, type ValuesView } from './Values
 const route = getRouteApi('/xapps/$namespace/$name/upgrade')
 
 const BYTES_MAX = 1024 * 1024
-const CONFLICTS = new Set([409, 412])
 const IDENTITY: readonly FieldName[] = ['xAppName', 'organization', 'team', 'namespace']
 
 const SUMMARY_LABELS: Readonly<Record<string, string>> = {
@@ -97,7 +96,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
   ])
   const failed = (problem: unknown): void => {
     setError({ error: problem, text: form.valuesText })
-    if (problem instanceof Problem && CONFLICTS.has(problem.status)) refetch()
+    if (isConflictProblem(problem)) refetch()
   }
   const preview = useMutation({
     mutationFn: () => previewUpgrade(edited, parts),
@@ -116,7 +115,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
     },
     onError: failed,
   })
-  const isFresh = previewed?.of === snapshot
+  const isFresh = !isConflict && previewed?.of === snapshot
   const isBusy = preview.isPending || upgrade.isPending
   const goneAt = useStore(goneXApps).get(`${namespace}/${name}`)
   const canWrite = allOf(
@@ -169,6 +168,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
           mine={comparedText(fields, form.valuesText)}
           isReplaced={isReplaced}
           at={record === undefined ? null : isReplaced ? record.createdAt : record.updatedAt}
+          isRefused={isRefusedByConflict(error, form.valuesText)}
           onTakeTheirs={() => {
             setError(null)
             form.discarding.discard()
@@ -216,7 +216,12 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
         }
       />
       {previewed !== null && (
-        <PreviewPanel preview={previewed.result} isStale={!isFresh} onAdopt={adoptInForm(fields, form.setField)} />
+        <PreviewPanel
+          preview={previewed.result}
+          isStale={!isFresh}
+          isConflict={isConflict}
+          onAdopt={adoptInForm(fields, form.setField)}
+        />
       )}
       <div className={classes(styles.bar, styles.barInCard)}>
         <CopyAs curl={deploymentCurl(command, edited)} kubectl={upgradeKubectl(command, specification.form, edited)} />

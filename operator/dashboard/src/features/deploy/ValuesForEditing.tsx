@@ -25,7 +25,7 @@ import { LeaveGuard } from '~/ui/LeaveGuard'
 import { useDiscard } from '~/ui/useDiscard'
 import { useDraft } from '~/ui/useDraft'
 
-import { ConflictBar, conflictTitle } from './ConflictBar'
+import { ConflictBar, conflictTitle, isConflictProblem, isRefusedByConflict } from './ConflictBar'
 import { valuesCurl, valuesKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { PreviewPanel } from './PreviewPanel'
@@ -37,7 +37,6 @@ import { ValuesEditor, type ValuesEditorHandle } from './ValuesEditor'
 const route = getRouteApi('/xapps/$namespace/$name/values')
 
 const VALUES_BYTES_MAX = 1024 * 1024
-const CONFLICTS = new Set([409, 412])
 
 /** What is typed, and what it was typed on. */
 interface ValuesDraft {
@@ -91,7 +90,7 @@ export function ValuesForEditing({ config, uid, generation, refetch }: ValuesFor
   const [refusal, setRefusal] = useState<{ error: unknown; text: string } | null>(null)
   const failed = (error: unknown, sent: string): void => {
     setRefusal({ error, text: sent })
-    if (error instanceof Problem && CONFLICTS.has(error.status)) refetch()
+    if (isConflictProblem(error)) refetch()
   }
   const preview = useMutation({
     mutationFn: (sent: string) => previewValues(edited, sent),
@@ -125,7 +124,7 @@ export function ValuesForEditing({ config, uid, generation, refetch }: ValuesFor
     const search = { adopt: true }
     await navigate({ to: '/xapps/$namespace/$name/upgrade', params: { namespace, name }, search, ignoreBlocker: true })
   }
-  const isFresh = previewed?.of === snapshotOf(text)
+  const isFresh = !isConflict && previewed?.of === snapshotOf(text)
   const isBusy = preview.isPending || upgrade.isPending
   const change = (next: string): void => draft.set((current) => ({ ...current, text: next }))
   const { discard, undo } = useDiscard({
@@ -166,6 +165,7 @@ export function ValuesForEditing({ config, uid, generation, refetch }: ValuesFor
           mine={text}
           isReplaced={isReplaced}
           at={record === undefined ? null : isReplaced ? record.createdAt : record.updatedAt}
+          isRefused={isRefusedByConflict(refusal, text)}
           onTakeTheirs={discard}
           onKeepMine={() => {
             setRefusal(null)
@@ -201,6 +201,7 @@ export function ValuesForEditing({ config, uid, generation, refetch }: ValuesFor
         <PreviewPanel
           preview={previewed.result}
           isStale={!isFresh}
+          isConflict={isConflict}
           onAdopt={() => void adopt().catch((error: unknown) => failed(error, text))}
         />
       )}
