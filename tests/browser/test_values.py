@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
 from tests.browser.deploy_steps import BIG_INTEGER, chart, editor, values_text, write_values
+from tests.browser.shell import copied_command, in_shell
+from tests.localcluster import Cluster
 from tests.support.xapps import XAppClient
 
 NAME = "acme-ran-hello"
@@ -28,6 +31,13 @@ def _open(dashboard: Dashboard, token: str, xapps: XAppClient, search: str = "")
 def _panel(page: Page) -> Locator:
     """Return the panel of the values: the head of the page has an Upgrade button too."""
     return page.get_by_role("region", name="Values", exact=True)
+
+
+def _values(xapps: XAppClient) -> dict[str, Any]:
+    xapp = xapps.get("xapp", NAME)
+    assert xapp is not None
+    values: dict[str, Any] = xapp["spec"]["values"]
+    return values
 
 
 def _greeting(xapps: XAppClient) -> str:
@@ -85,6 +95,38 @@ def test_defaults_and_the_result_show_where_values_come_from(
     page.get_by_role("textbox", name="replicas").fill("3")
     page.get_by_role("tab", name="YAML").click()
     assert values_text(page) == "greeting: mine\nreplicas: 3\n"
+
+
+def test_copied_commands_send_the_values_that_were_typed(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, cluster: Cluster
+) -> None:
+    _deploy(xapps, {"greeting": "hello", "password": "of-the-owner"})
+    token = accounts.with_role("admin")
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = _open(dashboard, token, xapps)
+    shown = values_text(page)
+    assert "of-the-owner" not in shown
+    text = shown.replace("hello", "it's 'new'") + "# a comment\n"
+    write_values(page, text)
+    in_shell(
+        copied_command(page, _panel(page).get_by_role("button", name="Copy as"), "curl"),
+        cluster,
+        gateway=dashboard.url,
+        token=token,
+    )
+    assert _values(xapps) == {"greeting": "it's 'new'", "password": "of-the-owner"}
+    xapps.wait_until(lambda: _greeting(xapps) == "it's 'new'", what="the new greeting")
+
+    # An upgrade does too.
+    dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/upgrade")
+    write_values(page, "greeting: newer\n")
+    in_shell(
+        copied_command(page, page.locator("main").get_by_role("button", name="Copy as").last, "curl"),
+        cluster,
+        gateway=dashboard.url,
+        token=token,
+    )
+    assert _values(xapps) == {"greeting": "newer"}
 
 
 def test_two_who_edit_at_once_lose_nothing(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:

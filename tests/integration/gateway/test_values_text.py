@@ -226,8 +226,19 @@ def test_a_text_beyond_the_limit_is_refused(deployed: GatewayClient) -> None:
 
 
 def test_values_can_be_emptied(deployed: GatewayClient) -> None:
-    assert put(deployed, "").status_code == 202
+    assert not any("not kept" in each for each in put(deployed, "{}\n", dryRun="true").json()["warnings"])
+    assert put(deployed, "{}\n").status_code == 202
     assert (stored(deployed), text_of(deployed)) == (({}, None), "")
+
+
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_an_empty_body_does_not_remove_the_values(deployed: GatewayClient, text: str) -> None:
+    for query in ({}, {"dryRun": "true"}):
+        refused = put(deployed, text, **query)
+        assert refused.status_code == 422, refused.text
+        (error,) = refused.json()["errors"]
+        assert (error["field"], "send {} to remove all values" in error["message"]) == ("values", True)
+    assert stored(deployed) == (VALUES, SHOWN)
 
 
 def test_json_is_the_answer_unless_yaml_is_preferred(deployed: GatewayClient) -> None:

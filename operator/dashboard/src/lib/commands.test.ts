@@ -56,6 +56,18 @@ describe('commands to copy', () => {
     expect(words(command).slice(-4)).toEqual(['--form-string', 'xAppForm=@/etc/passwd', '-F', 'file=@a b.tgz'])
   })
 
+  it('send texts of several lines, whatever is in them', () => {
+    const text = "a: $(id)\nEOF\nb: 'x'\n"
+    const script = (command: string): string =>
+      execFileSync('sh', ['-c', `curl() { echo "$@"; cat; }\n${command}`], { encoding: 'utf8', env: { GATEWAY: 'gw' } })
+    expect(script(curlCommand({ method: 'PUT', path: '/x', input: text }))).toMatch(
+      / --data-binary @-\na: \$\(id\)\nEOF\nb: 'x'\n$/,
+    )
+    expect(script(curlCommand({ method: 'PUT', path: '/x', form: [{ name: 'values', input: text }] }))).toMatch(
+      / -F values=<-\na: \$\(id\)\nEOF\nb: 'x'\n$/,
+    )
+  })
+
   it('apply a manifest as it is', () => {
     const manifest = "a: $(id)\nEOF\nb: 'x'\n"
     expect(words(kubectlApply(manifest)).at(-1)).toBe(manifest)

@@ -16,9 +16,10 @@ function afterVariable(variable: string, rest: string): string {
 
 export interface CurlPart {
   name: string
-  /** Either a text, or the name of a file. */
+  /** A text, the name of a file, or a text of several lines that stands below the command; of these, one at most. */
   value?: string
   file?: string
+  input?: string
 }
 
 export interface CurlRequest {
@@ -28,35 +29,33 @@ export interface CurlRequest {
   query?: Query
   headers?: Record<string, string>
   json?: unknown
-  /** A text sent from a file, because it has several lines: `values.yaml`. */
-  bodyFile?: string
+  /** A text that stands below the command, because it has several lines. */
+  input?: string
   form?: readonly CurlPart[]
 }
 
 /** A curl command that expects $GATEWAY and $TOKEN in the environment. */
-export function curlCommand({
-  method,
-  path,
-  query = {},
-  headers = {},
-  json,
-  bodyFile,
-  form = [],
-}: CurlRequest): string {
+export function curlCommand({ method, path, query = {}, headers = {}, json, input, form = [] }: CurlRequest): string {
+  // A script must notice that a change was refused.
+  const below = input ?? form.find((part) => part.input !== undefined)?.input
+  const fails = below === undefined ? '' : ' --fail-with-body'
   const lines = [
-    `curl -sS${method === 'GET' ? '' : ` -X ${quote(method)}`} ${afterVariable('GATEWAY', path + queryText(query))}`,
+    `curl -sS${fails}${method === 'GET' ? '' : ` -X ${quote(method)}`} ${afterVariable('GATEWAY', path + queryText(query))}`,
   ]
   lines.push('-H "Authorization: Bearer $TOKEN"')
   for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`)
   if (json !== undefined) lines.push(`-H 'Content-Type: application/json'`, `--data-raw ${quote(JSON.stringify(json))}`)
-  if (bodyFile !== undefined) lines.push(`--data-binary ${quote(`@${bodyFile}`)}`)
-  for (const { name, value, file } of form) {
-    // --form-string: a value that begins with @ or < is no name of a file.
-    lines.push(
-      file === undefined ? `--form-string ${quote(`${name}=${value ?? ''}`)}` : `-F ${quote(`${name}=@${file}`)}`,
-    )
-  }
-  return lines.join(' \\\n  ')
+  if (input !== undefined) lines.push('--data-binary @-')
+  for (const part of form) lines.push(formOption(part))
+  const command = lines.join(' \\\n  ')
+  return below === undefined ? command : withInput(command, below)
+}
+
+function formOption({ name, value = '', file, input }: CurlPart): string {
+  if (file !== undefined) return `-F ${quote(`${name}=@${file}`)}`
+  if (input !== undefined) return `-F ${quote(`${name}=<-`)}`
+  // --form-string: a value that begins with @ or < is no name of a file.
+  return `--form-string ${quote(`${name}=${value}`)}`
 }
 
 /** A kubectl command of these words, each quoted. */

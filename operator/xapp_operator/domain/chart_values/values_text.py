@@ -86,8 +86,14 @@ def text_to_keep(text: str, values: JsonObject) -> str | None:
 
     None if it says nothing more than the values, is too long, or does not say the same once it is masked.
     """
-    masked = mask_values_text(text) if text.strip() and len(text.encode()) <= KEPT_TEXT_MAX_BYTES else None
+    is_short = len(text.encode()) <= KEPT_TEXT_MAX_BYTES
+    masked = mask_values_text(text) if is_short and not is_empty_text(text) else None
     return masked if masked is not None and is_text_of(masked, values) else None
+
+
+def is_empty_text(text: str) -> bool:
+    """Return whether a text has neither values nor comments."""
+    return text.strip() in ("", "{}")
 
 
 def is_text_of(masked: str, values: JsonObject) -> bool:

@@ -16,6 +16,7 @@ from xapp_operator.domain.chart_values.values_places import ValuesPlaces
 from xapp_operator.domain.chart_values.values_text import (
     KEPT_TEXT_MAX_BYTES,
     dump_values_text,
+    is_empty_text,
     is_text_of,
     text_to_keep,
 )
@@ -68,7 +69,7 @@ def locate(error: XAppError, written: str | None) -> XAppError:
 
 def text_warnings(sent: str | None, kept: str | None) -> tuple[str, ...]:
     """Return a warning if comments and order of values that were sent as text are lost."""
-    return (NOT_KEPT_WARNING,) if sent is not None and sent.strip() and kept is None else ()
+    return (NOT_KEPT_WARNING,) if sent is not None and not is_empty_text(sent) and kept is None else ()
 
 
 def values_text_of(xapp: JsonObject) -> str:

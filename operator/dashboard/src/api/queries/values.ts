@@ -31,11 +31,11 @@ export function configQuery(namespace: string, name: string) {
   })
 }
 
-// As text, because JSON would round 64-bit integers and lose the comments.
+// As text, because JSON would round 64-bit integers and lose the comments. The gateway refuses an empty text.
 async function put<T>(edited: Edited, text: string, dryRun: boolean): Promise<T> {
   const path = apiPath('api', 'xapps', edited.namespace, edited.name, 'config') + queryText(dryRun ? { dryRun } : {})
   const headers = { 'Content-Type': 'application/yaml', ...ifMatch(edited) }
-  const response = await request(path, { method: 'PUT', headers, body: text })
+  const response = await request(path, { method: 'PUT', headers, body: text.trim() === '' ? '{}' : text })
   return parseJson(await response.text()) as T
 }
 

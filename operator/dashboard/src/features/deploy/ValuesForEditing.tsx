@@ -206,7 +206,7 @@ export function ValuesForEditing({ config, uid, generation, refetch }: ValuesFor
         />
       )}
       <div className={classes(styles.bar, styles.barInCard)}>
-        <CopyAs curl={valuesCurl(edited)} kubectl={valuesKubectl(edited, text)} />
+        <CopyAs curl={valuesCurl(edited, text)} kubectl={valuesKubectl(edited, text)} />
         <DiscardButton isChanged={isChanged} isBusy={isBusy} onDiscard={discard}>
           Discard
         </DiscardButton>

@@ -10,18 +10,51 @@ import { repositoryPartToCopy } from './newRepository'
 const FORM = { xAppName: "it's", method: 'Remote Chart Repository', namespace: 'ric', url: 'https://x' }
 const TARGET = { namespace: 'ric', name: 'acme-ran-hello', uid: '1f-2e', generation: 3 }
 
-it('copies a deployment as curl, with files by their names', () => {
+it('copies a deployment as curl, with files by their names and the values', () => {
   const command = deploymentCurl({ form: FORM, fileName: 'a.tgz', valuesText: 'password: geheim' }, null)
   expect(command).toContain('-X POST "$GATEWAY"/api/deployment/xapp')
   expect(command).toContain('-F file=@a.tgz')
-  expect(command).toContain('-F values=@values.yaml')
+  expect(command).toContain("-F 'values=<-'")
+  expect(command).toMatch(/<<'EOF'\npassword: <password>\nEOF$/)
   expect(command).not.toContain('geheim')
 })
 
 it('copies an upgrade with the xApp and the generation that were edited', () => {
   expect(deploymentCurl({ form: FORM, fileName: null, valuesText: null }, TARGET)).toContain('If-Match: "1f-2e/3"')
-  expect(valuesCurl(TARGET)).toContain('If-Match: "1f-2e/3"')
-  expect(valuesCurl(TARGET)).toContain('--data-binary @values.yaml')
+  expect(valuesCurl(TARGET, 'a: 1')).toContain('If-Match: "1f-2e/3"')
+})
+
+/** What the command sends as values. */
+function sentValues(command: ReturnType<typeof valuesCurl>): string {
+  if (typeof command !== 'string') throw new Error(command.none)
+  return /<<'EOF_*'\n([^]*)\nEOF_*$/.exec(command)?.[1] ?? ''
+}
+
+it('copies values with the command, as they were written', () => {
+  const text = '# mine\nb: 1 # first\na: 9007199254740993\ntoken: ••••••\nurl: https://jane:••••••@example.com'
+  expect(sentValues(valuesCurl(TARGET, text))).toBe(text)
+  expect(sentValues(deploymentCurl({ form: FORM, fileName: null, valuesText: text }, TARGET))).toBe(text)
+  expect(valuesCurl(TARGET, text)).toContain('--fail-with-body')
+})
+
+it('copies no secret of values, also none in a comment, and keeps what the gateway has masked', () => {
+  const text = '# password: geheim\ntoken: ••••••\npassword: geheim\nargs: ["--password=geheim"]\nname: x'
+  const sent = sentValues(valuesCurl(TARGET, text))
+  expect(sent).not.toContain('geheim')
+  expect(parseYaml(sent).values).toEqual({
+    token: '••••••',
+    password: '<password>',
+    args: ['<args>'],
+    name: 'x',
+  })
+  expect(sentValues(valuesCurl(TARGET, '# password: geheim\nname: x'))).toBe('name: x')
+})
+
+it('removes all values only where the editor is empty', () => {
+  expect(sentValues(valuesCurl(TARGET, ' \n'))).toBe('{}')
+  expect(sentValues(deploymentCurl({ form: FORM, fileName: null, valuesText: '' }, TARGET))).toBe('{}')
+  expect(deploymentCurl({ form: FORM, fileName: null, valuesText: null }, TARGET)).not.toContain('values')
+  expect(deploymentCurl({ form: FORM, fileName: 'a.tgz', valuesText: '' }, null)).not.toContain('values')
 })
 
 it('copies the XApp for kubectl, with placeholders for secrets and every digit', () => {
@@ -43,6 +76,7 @@ it('says why there is no command', () => {
   expect(deploymentKubectl({ form: FORM, fileName: 'a.tgz', valuesText: null }, 'n')).toHaveProperty('none')
   expect(deploymentKubectl({ form: FORM, fileName: null, valuesText: null }, null)).toHaveProperty('none')
   expect(valuesKubectl(TARGET, 'a: [')).toHaveProperty('none')
+  expect(valuesCurl(TARGET, 'a: [')).toHaveProperty('none')
   expect(valuesKubectl(TARGET, 'a: 1')).toContain('kubectl patch xapp acme-ran-hello')
 })
 

@@ -1,6 +1,7 @@
 import type { DeploymentParts, Edited } from '~/api/queries/deployments'
 import { curlCommand, kubectlApply, kubectlPatch, type CurlPart } from '~/lib/commands'
-import { withPlaceholders } from '~/lib/deploy/secretPlaceholders'
+import { withoutMasks, withPlaceholders } from '~/lib/deploy/secretPlaceholders'
+import { holdsSecret } from '~/lib/deploy/secretTexts'
 import { apiPath } from '~/lib/query'
 import { ifMatch } from '~/lib/xapp/ifMatch'
 import type { Value, ValueObject } from '~/lib/values/value'
@@ -22,14 +23,18 @@ interface Deployment {
   repository?: DeploymentParts['repository']
 }
 
-/** curl for a deployment (`name` null) or an upgrade. The values come from a file, so that no secret is in a command. */
+/** curl for a deployment (`target` null) or an upgrade, secrets as placeholders. */
 export function deploymentCurl(
   { form, fileName, provenanceName, valuesText, repository }: Deployment,
   target: Edited | null,
-): string {
+): Command {
   const parts: CurlPart[] = [{ name: 'xAppForm', value: JSON.stringify(form) }]
   if (repository !== undefined) parts.push({ name: 'repository', value: JSON.stringify(repository) })
-  if (valuesText !== null && valuesText.trim() !== '') parts.push({ name: 'values', file: 'values.yaml' })
+  if (valuesText !== null && (target !== null || valuesText.trim() !== '')) {
+    const input = yamlToCopy(valuesText)
+    if (input === null) return CORRECT_YAML
+    parts.push({ name: 'values', input })
+  }
   if (provenanceName !== undefined) parts.push({ name: 'provenance', file: provenanceName })
   if (fileName !== null) parts.push({ name: 'file', file: fileName })
   if (target === null) return curlCommand({ method: 'POST', path: '/api/deployment/xapp', form: parts })
@@ -57,14 +62,29 @@ export function deploymentKubectl(
   return kubectlApply(stringifyYaml(manifest))
 }
 
-/** curl for a change of the values, which it reads from a file. */
-export function valuesCurl(edited: Edited): string {
+/** curl for a change of the values, secrets as placeholders. */
+export function valuesCurl(edited: Edited, text: string): Command {
+  const input = yamlToCopy(text)
+  if (input === null) return CORRECT_YAML
   return curlCommand({
     method: 'PUT',
     path: apiPath('api', 'xapps', edited.namespace, edited.name, 'config'),
     headers: { 'Content-Type': 'application/yaml', ...ifMatch(edited) },
-    bodyFile: 'values.yaml',
+    input,
   })
+}
+
+/**
+ * Values as text for the gateway: as they were written, if no secret is in them. What the gateway has masked stays, because
+ * that keeps the value. Null if the text is no YAML.
+ */
+function yamlToCopy(text: string): string | null {
+  const { values, problems } = parseYaml(text)
+  if (problems.length > 0) return null
+  if (text.trim() === '') return '{}'
+  const written = stringifyYaml(values)
+  const copied = stringifyYaml(withPlaceholders(values, { keepsMasks: true }))
+  return copied === written && !holdsSecret(withoutMasks(text)) ? text : copied
 }
 
 /** kubectl for a change of the values: a JSON merge patch would keep keys that the new values leave out. */

@@ -6,7 +6,6 @@ import { xappQuery } from '~/api/queries/xapps'
 import { CompareView, TextEditor } from '~/editor/lazy'
 import { useValuesCheck } from '~/editor/useValuesCheck'
 import { useOpenXApp } from '~/features/xapp/openXApp'
-import { curlCommand } from '~/lib/commands'
 import { isTextChanged } from '~/lib/drafts'
 import { formatJson, jsonProblem } from '~/lib/formatJson'
 import { allOf, refused } from '~/lib/rights'
@@ -22,6 +21,7 @@ import { useDiscard } from '~/ui/useDiscard'
 import { useDraft } from '~/ui/useDraft'
 import { Waiting } from '~/ui/Waiting'
 
+import { configCurl } from './configCommands'
 import styles from './OwnApiPage.module.css'
 
 interface Draft {
@@ -128,12 +128,7 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
           Discard
         </Button>
         <CopyAs
-          curl={curlCommand({
-            method: 'PUT',
-            path: `${base}/config`,
-            headers: { 'Content-Type': 'application/json' },
-            bodyFile: 'config.json',
-          })}
+          curl={configCurl(base, text)}
           kubectl={{ none: 'kubectl cannot reach the API of an xApp with your token: use curl' }}
         />
         <UndoDiscard undo={undo} />

@@ -1,3 +1,4 @@
+import { MASK } from '~/lib/values/mask'
 import { isObject, member, setMember, type Value, type ValueObject } from '~/lib/values/value'
 
 import { isReferenceKey, isSecretKey, isSecretScalar } from './secretKeys'
@@ -18,22 +19,33 @@ interface Place {
   key: string
   isSecret: boolean
   isReference: boolean
+  keepsMasks: boolean
 }
 
 /**
  * Values for a command to copy: each secret becomes a placeholder, as the gateway masks it (`domain/masking/redaction.py`). A text
- * with a secret in it is replaced as a whole, but for passwords in URLs.
+ * with a secret in it is replaced as a whole, but for passwords in URLs. `keepsMasks`: for the gateway, which puts the value
+ * of the XApp in place of its own mask.
  */
-export function withPlaceholders(value: Value): Value {
-  return masked(value, { key: '', isSecret: false, isReference: false })
+export function withPlaceholders(value: Value, { keepsMasks = false } = {}): Value {
+  return masked(value, { key: '', isSecret: false, isReference: false, keepsMasks })
+}
+
+/** The text with a reference in place of each mask: a mask is no secret. */
+export function withoutMasks(text: string): string {
+  return text.replaceAll(MASK, '<masked>')
 }
 
 function masked(value: Value, place: Place): Value {
   if (Array.isArray(value)) return value.map((item, index) => masked(item, placeOfItem(value, index, place)))
   if (isObject(value)) return maskedObject(value, place)
   if (value === null || typeof value === 'boolean' || value === '') return value
-  if (place.isSecret) return placeholder(place.key)
+  if (place.isSecret) return place.keepsMasks && value === MASK ? value : placeholder(place.key)
   if (typeof value !== 'string') return value
+  if (place.keepsMasks && value.includes(MASK)) {
+    const rest = withoutMasks(value)
+    return holdsSecret(rest) || withoutUserInfo(rest) !== rest ? placeholder(place.key) : value
+  }
   const text = withoutUserInfo(value)
   return holdsSecret(text) ? placeholder(place.key) : text
 }
@@ -57,7 +69,7 @@ function maskedObject(value: ValueObject, place: Place): ValueObject {
   for (const [key, inner] of Object.entries(value)) {
     const isPlain = (place.isSecret && PLAIN_MEMBERS.includes(key)) || (namesKey && key === 'key')
     if (isReferenceKey(key) || isVolumeSource(key, inner)) {
-      setMember(result, key, masked(inner, { key, isSecret: false, isReference: true }))
+      setMember(result, key, masked(inner, { ...place, key, isSecret: false, isReference: true }))
     } else if (isPlain && !isObject(inner) && !Array.isArray(inner)) {
       setMember(result, key, inner)
     } else {
@@ -67,6 +79,7 @@ function maskedObject(value: ValueObject, place: Place): ValueObject {
         result,
         key,
         masked(inner, {
+          ...place,
           key: isNamed ? secretName : key,
           isSecret,
           isReference: false,

@@ -2,6 +2,7 @@
 import { checkSchema } from '~/lib/schema/checkSchema'
 
 import { placeOf } from './fieldLine'
+import { MASK } from './mask'
 import { unknownKeys } from './unknownKeys'
 import { mergeValues } from './mergeValues'
 import { pathText, valueAt, type Value } from './value'
@@ -66,9 +67,6 @@ export function notFoundHere(refused: readonly MarkedProblem[], found: readonly 
     ({ path, line }) => !errors.some((error) => (error.path === null ? error.line === line : error.path === path)),
   )
 }
-
-/** What the gateway shows instead of a secret; sent back, it stands for that secret. */
-const MASK = '••••••'
 
 function isMasked(value: Value | undefined): boolean {
   return typeof value === 'string' && value.includes(MASK)
