@@ -63,6 +63,9 @@ export function IdentityFields({ versionNote, ...props }: FieldsProps & { versio
   )
 }
 
+/** Who may not list namespaces is offered only those with xApps. */
+const NOT_LISTED = 'If yours is not in the list, type its whole name'
+
 function NamespaceField({ fields, problems, onChange, onBlur }: FieldsProps) {
   const search = useDeferredValue(fields.namespace.trim())
   const query = useQuery(namespacesQuery(search, 'deploy'))
@@ -79,7 +82,7 @@ function NamespaceField({ fields, problems, onChange, onBlur }: FieldsProps) {
       isFiltered
       read={{ what: 'namespaces', query }}
       isRequired
-      description={chosen ? noteOf(chosen) : undefined}
+      description={chosen ? noteOf(chosen) : NOT_LISTED}
       error={problems.get(apiField('namespace'))}
     />
   )
