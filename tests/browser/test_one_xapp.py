@@ -221,6 +221,10 @@ def test_an_xapp_that_others_uninstall_keeps_its_last_state_and_what_was_typed(
     hello.kubectl("delete", "xapp", NAME)
 
     expect(page.get_by_text(re.compile("^Uninstalled at .* This is its last state"))).to_be_visible()
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_contain_text("Uninstalled")
+    expect(heading).not_to_contain_text("Uninstalling")
+    expect(page.get_by_role("status").get_by_text("Uninstalled", exact=True)).to_have_count(1)
     expect(editor).to_contain_text("typed before")
     gone = re.compile("^It was uninstalled at ")
     for name in ("Preview", "Upgrade", "Edit values", "Uninstall..."):

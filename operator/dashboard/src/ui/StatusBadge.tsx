@@ -49,6 +49,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
   Unknown: UNKNOWN,
   Suspended: { tone: 'hold', icon: CirclePause },
   Uninstalling: { tone: 'none', icon: Trash2 },
+  Uninstalled: { tone: 'none', icon: Trash2 },
   uninstalling: { tone: 'none', icon: Trash2 },
   yes: OK,
   no: { tone: 'none', icon: CircleMinus },

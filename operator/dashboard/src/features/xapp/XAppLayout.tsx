@@ -64,12 +64,12 @@ function LayoutOf({ id }: { id: XAppId }): ReactElement {
     <OpenXAppContext value={open}>
       <Page
         title={id.name}
-        heading={<Heading record={record} readAt={query.dataUpdatedAt} />}
+        heading={<Heading record={record} isGone={goneAt !== null} readAt={query.dataUpdatedAt} />}
         breadcrumbs={<Breadcrumbs id={id} />}
         actions={<ActionsOfXApp />}
         width={width}
       >
-        <Announcer record={record} />
+        <Announcer record={record} isGone={goneAt !== null} />
         <StateBars query={query} />
         <XAppTabs />
         <Outlet />
@@ -111,13 +111,19 @@ function useGoneStore({ namespace, name }: XAppId, at: number | null): void {
   }, [namespace, name, at])
 }
 
-function Heading({ record, readAt }: { record: XAppDetails; readAt: number }): ReactElement {
+interface HeadingProps {
+  record: XAppDetails
+  isGone: boolean
+  readAt: number
+}
+
+function Heading({ record, isGone, readAt }: HeadingProps): ReactElement {
   const { revision } = record.release
   return (
     <>
       <MiddleText>{record.name}</MiddleText>
       <span className={styles.status}>
-        <StatusBadge status={record.phase} />
+        <StatusBadge status={isGone ? 'Uninstalled' : record.phase} />
       </span>
       {record.source === 'labels' && <span className={styles.remark}>External</span>}
       {revision !== null && <span className={styles.remark}>revision {revision}</span>}
@@ -182,10 +188,11 @@ function Steppers({ id }: { id: XAppId }): ReactElement {
 }
 
 /** Tells screen readers once when the state changes while the page is open. */
-function Announcer({ record }: { record: XAppDetails }): ReactElement {
-  const [seen, setSeen] = useState({ phase: record.phase, words: '' })
+function Announcer({ record, isGone }: { record: XAppDetails; isGone: boolean }): ReactElement {
+  const phase = isGone ? 'Uninstalled' : record.phase
+  const [seen, setSeen] = useState({ phase, words: '' })
   // The message alone changes often: only a new phase is announced.
-  if (seen.phase !== record.phase) setSeen({ phase: record.phase, words: `${record.phase}. ${record.message ?? ''}` })
+  if (seen.phase !== phase) setSeen({ phase, words: isGone ? phase : `${phase}. ${record.message ?? ''}` })
   return (
     <div role="status" className={styles.announcer}>
       {seen.words}
