@@ -139,7 +139,7 @@ function Status({ row }: { row: RevisionRow }): ReactElement {
   const { record } = useOpenXApp()
   // The record is newer than the list when only the health has changed.
   const known = record.history.find(({ revision }) => revision === row.revision) ?? row
-  const remark = healthRemark(known, record.release.revision)
+  const remark = healthRemark(known, record.release.revision, record.stalled)
   return (
     <span className={styles.status}>
       <StatusBadge status={row.status ?? 'unknown'} isPlain />

@@ -106,6 +106,12 @@ describe('the cause', () => {
     expect(cause?.lastEvent).toMatchObject({ reason: 'BackOff', count: 14 })
   })
 
+  it('leaves out the last warning if it says the same as the message', () => {
+    const own = { type: 'Warning', reason: 'InvalidTemplates', object: { kind: 'XApp', name: 'kpi' }, count: 3 }
+    const events = [{ ...own, message: ` ${FAILED.message}\n`, lastSeen: null }]
+    expect(findCause(FAILED, { ...CRASH, events })?.lastEvent).toBeNull()
+  })
+
   it('has no last words of a container that never ran, and the message of the kubelet once', () => {
     const message = 'Back-off pulling image "kpi:2":\n not found'
     const waiting = containerOf({ ready: false, state: 'waiting', reason: 'ImagePullBackOff', message })

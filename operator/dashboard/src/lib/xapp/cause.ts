@@ -29,6 +29,7 @@ export interface Cause {
    * about this one.
    */
   restored: number | null
+  /** Null also if it says what the message says. */
   lastEvent: XAppEvent | null
 }
 
@@ -91,7 +92,14 @@ export function findCause(xapp: XApp, health: HealthReport | undefined): Cause |
   const culprit = health === undefined ? null : findCulprit(health.pods)
   const message = (isReady ? health?.message : xapp.message) ?? health?.message ?? xapp.message ?? ''
   if (!isAtFault(xapp, culprit)) return null
-  return { message, culprit, restored: restoredRevision(message, culprit), lastEvent: lastEventOf(health, culprit) }
+  const lastEvent = lastEventOf(health, culprit)
+  const isSaid = words(lastEvent?.message ?? '') === words(message)
+  return {
+    message,
+    culprit,
+    restored: restoredRevision(message, culprit),
+    lastEvent: isSaid ? null : lastEvent,
+  }
 }
 
 const ROLLED_BACK = /^(.*); rolled back to revision (\d+)/s

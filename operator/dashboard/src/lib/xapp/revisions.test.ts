@@ -55,9 +55,10 @@ it('warns of no revision that was healthy, or of which nobody knows', () => {
 })
 
 it('remarks in the history on what never was healthy', () => {
-  expect(healthRemark(past(2, { wasHealthy: false }), 3)).toBe('never healthy')
-  expect(healthRemark(past(3, { status: 'deployed', wasHealthy: false }), 3)).toBe('not healthy yet')
-  expect(healthRemark(past(2, { status: 'failed', wasHealthy: false }), 3)).toBeNull()
-  expect(healthRemark(past(2, { wasHealthy: true }), 3)).toBeNull()
-  expect(healthRemark(past(2), 3)).toBeNull()
+  expect(healthRemark(past(2, { wasHealthy: false }), 3, false)).toBe('never healthy')
+  expect(healthRemark(past(3, { status: 'deployed', wasHealthy: false }), 3, false)).toBe('not healthy yet')
+  expect(healthRemark(past(3, { status: 'deployed', wasHealthy: false }), 3, true)).toBe('never healthy')
+  expect(healthRemark(past(2, { status: 'failed', wasHealthy: false }), 3, false)).toBeNull()
+  expect(healthRemark(past(2, { wasHealthy: true }), 3, false)).toBeNull()
+  expect(healthRemark(past(2), 3, false)).toBeNull()
 })

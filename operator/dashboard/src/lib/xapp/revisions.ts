@@ -40,11 +40,15 @@ export function revisionDoubt(revision: number, history: readonly Revision[]): s
   return null
 }
 
-/** Returns what a row of the history says of the health of a revision; null if Helm's status says it, or nobody does. */
+/**
+ * Returns what a row of the history says of the health of a revision; null if Helm's status says it, or nobody does.
+ * A stalled xApp waits for its health no longer.
+ */
 export function healthRemark(
   { revision, status, wasHealthy }: Pick<Revision, 'revision' | 'status' | 'wasHealthy'>,
   inForce: number | null,
+  isStalled: boolean,
 ): string | null {
   if (wasHealthy !== false || status === 'failed') return null
-  return revision === inForce ? 'not healthy yet' : 'never healthy'
+  return revision === inForce && !isStalled ? 'not healthy yet' : 'never healthy'
 }
