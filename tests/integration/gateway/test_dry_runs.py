@@ -137,6 +137,7 @@ def test_a_dry_run_of_a_rollback_shows_the_stored_revision(
     }
     assert "-  greeting: there\n+  greeting: hi\n" in found["diff"]
     assert (found["values"], found["notes"]) == ({"greeting": "hi", "token": MASK}, f"Say hi, log in with {MASK}.")
+    assert found["warnings"] == ["A rollback applies what Helm has stored of that revision. Nothing is rendered again."]
     assert "of-the-owner" not in answer.text
     assert "xapp-operator.io/rollback-to" not in released.xapp()["metadata"].get("annotations", {})
     with caller_factory.client_with_token(caller_factory.create_account("editor", "edit")) as editor:

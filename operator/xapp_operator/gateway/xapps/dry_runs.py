@@ -19,8 +19,8 @@ from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.releases.release_storage import ReleaseRecord
 from xapp_operator.kube.client import KubeClient
 
-NO_DIFF_WARNING: Final = "there is no diff, because you may not read the deployed release (get secrets)"
-STORED_WARNING: Final = "a rollback applies what helm has stored of that revision: nothing is rendered again"
+NO_DIFF_WARNING: Final = "There is no diff, because you may not read the deployed release (get secrets)."
+STORED_WARNING: Final = "A rollback applies what Helm has stored of that revision. Nothing is rendered again."
 
 
 async def describe_new(rendered: RenderedChart) -> bytes:
