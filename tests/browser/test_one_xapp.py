@@ -89,7 +89,7 @@ def test_rolling_back_to_a_revision_that_never_was_healthy_is_warned_of(
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("edit"), path(hello, "/history"))
     first, second = (page.get_by_role("row", name=re.compile(f"^{number} ")) for number in (1, 2))
-    expect(second.get_by_text("Not healthy yet")).to_be_visible()
+    expect(second.get_by_text("Never healthy")).to_be_visible()
 
     hello.kubectl("patch", "xapp", NAME, "--type=json", "-p", '[{"op": "remove", "path": "/spec/values/fail"}]')
     hello.wait_until(lambda: hello.wait_ready(NAME)["release"]["revision"] == 3, what="revision 3")

@@ -55,6 +55,7 @@ const COLUMNS: readonly Column<Repository>[] = [
   },
   {
     id: 'url',
+    width: ['18.5%', 'auto'],
     header: 'URL',
     cell: ({ url }) => (
       <span className={styles.oneLine}>
