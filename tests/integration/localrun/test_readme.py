@@ -38,14 +38,15 @@ def test_the_commands_of_the_readme_work_in_order(simulated_run: MakeRun, tmp_pa
     run = simulated_run
     (manifest,) = blocks("yaml")
     (tmp_path / "xapp.yaml").write_text(with_run_addresses(manifest, run))
-    (tmp_path / "manifests").symlink_to(ROOT / "manifests")
+    for name in ("manifests", ".venv"):
+        (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".curlrc").write_text("fail-with-body\nsilent\nshow-error\nnoproxy = *\n")
     commands = [block for block in blocks("sh") if not MAKE.search(block)]
     script = "\n".join(with_run_addresses(block, run) for block in commands)
     answer = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=tmp_path,
-        env={**os.environ, "CURL_HOME": str(tmp_path)},
+        env={**os.environ, "CURL_HOME": str(tmp_path), "XAPP_GATEWAY": run.url},
         capture_output=True,
         text=True,
         timeout=150,
