@@ -94,6 +94,10 @@ chart: venv ## Write into the Helm chart what it has in common with crds/ and ma
 cli-docs: venv ## Generate docs/cli-reference.md from the commands in operator/xapp_operator/cli.
 	@$(BIN)/python hack/cli_reference.py docs/cli-reference.md
 
+.PHONY: docs
+docs: venv ## Build the documentation as a website (dist/docs/index.html).
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 .PHONY: lock
 lock: venv ## Write the lock files with hashes from pyproject.toml and package.json (needs uv; UPGRADE=--upgrade updates versions).
 	@PATH="$(BIN):$$PATH"; compile="uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header"; \

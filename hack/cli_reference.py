@@ -15,6 +15,8 @@ HEADER = """\
 
 <!-- Generated from operator/xapp_operator/cli: run `make cli-docs` after a change there. -->
 
+<!-- Shell blocks of this page are illustrations: they show one option each. tests/unit/cli checks their options. -->
+
 [The command line](cli.md) explains how `xapp` finds the gateway and signs in, and what its exit codes mean.
 """
 COMMON = ("--gateway", "--token", "--ca", "--no-color", "--quiet", "--help")

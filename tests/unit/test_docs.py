@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic_core import PydanticUndefined
 
+from tests.support.shell_blocks import unmarked_shell_blocks
 from xapp_operator.config import Settings
 from xapp_operator.label_sets import LabelSet
 
@@ -14,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "operator" / "xapp_operator"
 DASHBOARD = ROOT / "operator" / "dashboard"
 SECURITY_PAGE = (ROOT / "docs" / "security.md").read_text()
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 MAKEFILE = (ROOT / "Makefile").read_text()
 MACHINE_DEPENDENT_SETTINGS = {"XAPP_CACHE_DIR"}
 """Their default depends on the machine, so the table describes it in words."""
@@ -43,6 +44,12 @@ def test_make_targets_exist(document: str) -> None:
     targets = set(re.findall(r"`make ([a-z-]+)|^make ([a-z-]+)", (ROOT / document).read_text(), flags=re.MULTILINE))
     named = {first or second for first, second in targets}
     assert {target for target in named if f"\n{target}:" not in MAKEFILE} == set()
+
+
+@pytest.mark.parametrize("document", [name for name in documents() if name.startswith("docs/")])
+def test_shell_blocks_run_or_are_marked_as_illustrations(document: str) -> None:
+    lines = unmarked_shell_blocks((ROOT / document).read_text())
+    assert lines == [], "mark them as tests/support/shell_blocks.py describes"
 
 
 def test_every_make_target_has_a_description() -> None:
