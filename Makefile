@@ -94,6 +94,10 @@ chart: venv ## Write into the Helm chart what it has in common with crds/ and ma
 cli-docs: venv ## Generate docs/cli-reference.md from the commands in operator/xapp_operator/cli.
 	@$(BIN)/python hack/cli_reference.py docs/cli-reference.md
 
+.PHONY: reference
+reference: venv ## Generate docs/reference from the CRDs, the OpenAPI document, the settings, the metrics and the conditions.
+	@$(BIN)/python hack/reference.py docs/reference
+
 .PHONY: docs
 docs: venv ## Build the documentation as a website (dist/docs/index.html).
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

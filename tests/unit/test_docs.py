@@ -1,15 +1,12 @@
-"""The files, make targets and settings that the documents name exist."""
+"""The files and make targets that the documents name exist."""
 
 import json
 import re
 from pathlib import Path
 
 import pytest
-from pydantic_core import PydanticUndefined
 
 from tests.support.shell_blocks import unmarked_shell_blocks
-from xapp_operator.config import Settings
-from xapp_operator.label_sets import LabelSet
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "operator" / "xapp_operator"
@@ -17,8 +14,6 @@ DASHBOARD = ROOT / "operator" / "dashboard"
 SECURITY_PAGE = (ROOT / "docs" / "security.md").read_text()
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 MAKEFILE = (ROOT / "Makefile").read_text()
-MACHINE_DEPENDENT_SETTINGS = {"XAPP_CACHE_DIR"}
-"""Their default depends on the machine, so the table describes it in words."""
 
 
 def documents() -> list[str]:
@@ -58,15 +53,6 @@ def test_every_make_target_has_a_description() -> None:
     assert declared == described
 
 
-def test_the_table_of_settings_matches_the_code() -> None:
-    text = (ROOT / "docs" / "operations.md").read_text()
-    rows = re.findall(r"^\| `(XAPP_[A-Z_]+)` \| (?:`([^`]*)`)? ?\|", text, flags=re.MULTILINE)
-    assert len(rows) == len(dict(rows))
-    expected = {f"XAPP_{name.upper()}": default(name) for name in Settings.model_fields if name != "kubeconfig"}
-    expected.update(dict.fromkeys(MACHINE_DEPENDENT_SETTINGS, ""))
-    assert dict(rows) == expected
-
-
 def test_the_tables_to_change_something_name_files_that_exist() -> None:
     tables = (ROOT / "ARCHITECTURE.md").read_text().split("| to change … |")[1:]
     assert tables
@@ -83,19 +69,6 @@ def test_the_tables_to_change_something_name_files_that_exist() -> None:
 def test_lock_files_name_no_host(name: str) -> None:
     lines = (ROOT / name).read_text().splitlines()
     assert [line for line in lines if "://" in line or line.startswith("--")] == []
-
-
-def default(name: str) -> str:
-    value = Settings.model_fields[name].default
-    assert value is not PydanticUndefined, f"{name} has no default"
-    if value is None or value == ():
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        listed = ",".join(map(str, value))
-        return f"[{listed}]" if isinstance(value[0], LabelSet) else listed
-    return str(value)
 
 
 def test_the_security_page_names_tests_that_exist() -> None:

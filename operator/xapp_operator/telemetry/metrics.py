@@ -34,16 +34,20 @@ class Metrics:
         registry = self.registry
         self._reconciles = Histogram(
             "xapp_operator_reconcile_seconds",
-            "Seconds that an action of the plan took, by action and outcome (action none: a reconcile without one).",
+            "Seconds that an action of the operator took, by action and outcome (`none`: a reconcile without one).",
             ("action", "outcome"),
             buckets=_OPERATION_BUCKETS,
             registry=registry,
         )
         self._queue = Gauge("xapp_operator_queue_depth", "XApps that wait for a worker.", registry=registry)
-        self._leader = Gauge("xapp_operator_leader", "1 while this process is the leader.", registry=registry)
-        self._phases = Gauge("xapp_operator_xapps", "XApps known, by phase.", ("phase",), registry=registry)
+        self._leader = Gauge("xapp_operator_leader", "1 while this replica of the operator leads.", registry=registry)
+        self._phases = Gauge(
+            "xapp_operator_xapps", "xApps that the gateway knows, by phase.", ("phase",), registry=registry
+        )
         self._drifted = Gauge(
-            "xapp_operator_drifted_xapps", "XApps with objects that differ from their release.", registry=registry
+            "xapp_operator_drifted_xapps",
+            "XApps with objects that differ from their release (condition Drifted).",
+            registry=registry,
         )
         self._helm = Histogram(
             "xapp_operator_helm_seconds",
@@ -66,14 +70,14 @@ class Metrics:
         )
         self._requests = Histogram(
             "xapp_operator_http_request_seconds",
-            "Seconds from a request to the end of its response, by method, route template and status.",
+            "Seconds from an HTTP request to the end of its response, by method, route and status (gateway).",
             ("method", "route", "status"),
             buckets=_REQUEST_BUCKETS,
             registry=registry,
         )
         self._closed_connections = Counter(
             "xapp_operator_http_connections_closed_total",
-            "Connections of clients that were closed or refused because of a limit, by limit.",
+            "Connections of clients that were closed or refused because of a limit, by limit (gateway).",
             ("reason",),
             registry=registry,
         )
