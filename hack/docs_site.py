@@ -26,6 +26,9 @@ START_PAGE = "index.md"
 SOURCES = "sources"
 """Folder of the site with the files that documents link to."""
 
+FLOW_IMAGE = "images/flow.svg"
+"""What the site shows in place of a diagram that only code hosts draw: its program would come from another host."""
+
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"^(```.*?^```$)", re.MULTILINE | re.DOTALL)
 
@@ -43,16 +46,19 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Replace links to files outside `docs/` by links to their copies in the site."""
+    """Replace links to files outside `docs/` by links to their copies in the site, and diagrams by an image."""
     address = page.file.src_uri
     document = _document(address)
-    parts = _FENCE.split(markdown)
-    return "".join(
-        part
-        if part.startswith("```")
-        else _LINK.sub(lambda match: _site_link(match, document=document, address=address), part)
-        for part in parts
-    )
+    image = Path(os.path.relpath(FLOW_IMAGE, Path(address).parent)).as_posix()
+    parts = []
+    for part in _FENCE.split(markdown):
+        if part.startswith("```mermaid"):
+            parts.append(f"![How a change flows]({image})")
+        elif part.startswith("```"):
+            parts.append(part)
+        else:
+            parts.append(_LINK.sub(lambda match: _site_link(match, document=document, address=address), part))
+    return "".join(parts)
 
 
 def _document(address: str) -> Path:

@@ -306,21 +306,21 @@ def _rest_page() -> list[str]:
 
 
 def _operations(path: str, operations: Mapping[str, Any]) -> list[str]:
-    return [line for method, each in operations.items() for line in _operation(method.upper(), path, each)]
+    parts = [_operation(each["summary"], method, path, each) for method, each in operations.items()]
+    return [line for lines in parts for line in lines]
 
 
 def _forwarded(path: str, operations: Mapping[str, Any]) -> list[str]:
-    """Describe the operations of a path that a gateway forwards once for all methods."""
-    return _operation(", ".join(map(str.upper, operations)), path, operations["get"]) if operations else []
+    """Describe once the operations of a path whose requests the gateway forwards, whatever their method."""
+    if not operations:
+        return []
+    target = operations["get"]["summary"].partition(" from ")[2]
+    return _operation(f"Forward to {target}", ", ".join(operations), path, operations["get"])
 
 
-def _operation(methods: str, path: str, operation: Mapping[str, Any]) -> list[str]:
-    lines = [
-        f"### {methods} `{path}`",
-        "",
-        f"{operation['summary']}. {_one_line(operation.get('description', ''))}",
-        "",
-    ]
+def _operation(title: str, methods: str, path: str, operation: Mapping[str, Any]) -> list[str]:
+    description = _one_line(operation.get("description", ""))
+    lines = [f"### {title}", "", f"{methods.upper()} `{path}`", "", *([description, ""] if description else [])]
     rows = [
         (f"`{each['name']}`", each["in"], _schema_kind(each["schema"]), _one_line(each.get("description", "")))
         for each in operation.get("parameters", ())

@@ -19,7 +19,7 @@ from typing import Literal
 SHELL_LANGUAGES = frozenset({"sh", "bash", "shell", "console"})
 
 _FENCE = re.compile(
-    r"(?:^<!-- (?P<comment>[^\n]*?) -->\n\n?)?^(?P<indent> *)```(?P<info>[^\n`]+)\n(?P<body>.*?)^(?P=indent)```$",
+    r"(?:^ *<!-- (?P<comment>[^\n]*?) -->\n\n?)?^(?P<indent> *)```(?P<info>[^\n`]+)\n(?P<body>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
 _PAGE_OF_ILLUSTRATIONS = re.compile(r"^<!-- Shell blocks of this page are illustrations: (\S.*) -->$", re.MULTILINE)

@@ -46,6 +46,7 @@ def test_styles_load_nothing_from_other_hosts(site: Path) -> None:
 
 def test_no_page_has_what_the_theme_would_load_a_script_for(site: Path) -> None:
     assert [page.name for page in site.rglob("*.html") if re.search(r'class="[^"]*\bmermaid\b', text(page))] == []
+    assert "images/flow.svg" in text(site / "architecture.html")
 
 
 def test_links_to_files_of_the_repository_lead_to_their_text(site: Path) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.localrun.make_run import MakeRun
+from tests.integration.localrun.page_commands import prepare_folder, with_run_addresses
 from tests.localcluster.cluster import ROOT
-from tests.localrun.samples import REPOSITORY_PORT
-from tests.localrun.services import DEFAULT_PORT
 
 pytestmark = pytest.mark.integration
 
@@ -22,25 +21,11 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def with_run_addresses(text: str, run: MakeRun) -> str:
-    """Replace the folders and addresses of a run in the checkout by those of this run."""
-    repository = re.search(r"chart repository: (http://\S+)", run.output)
-    assert repository is not None
-    return (
-        text.replace("$PWD/.local", str(run.folder))
-        .replace("@.local", f"@{run.folder}")
-        .replace(f"http://127.0.0.1:{DEFAULT_PORT}", run.url)
-        .replace(f"http://127.0.0.1:{REPOSITORY_PORT}", repository[1])
-    )
-
-
 def test_the_commands_of_the_readme_work_in_order(simulated_run: MakeRun, tmp_path: Path) -> None:
     run = simulated_run
     (manifest,) = blocks("yaml")
     (tmp_path / "xapp.yaml").write_text(with_run_addresses(manifest, run))
-    for name in ("manifests", ".venv"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / ".curlrc").write_text("fail-with-body\nsilent\nshow-error\nnoproxy = *\n")
+    prepare_folder(tmp_path, run)
     commands = [block for block in blocks("sh") if not MAKE.search(block)]
     script = "\n".join(with_run_addresses(block, run) for block in commands)
     answer = subprocess.run(
