@@ -2,8 +2,14 @@
 
 import os
 import re
+import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from tests.integration.localrun.make_run import MakeRun
 from tests.localcluster.cluster import ROOT
@@ -13,6 +19,9 @@ from tests.support.shell_blocks import Block
 
 PAGE_SECONDS = 300.0
 CURL_SETTINGS = "fail-with-body\nsilent\nshow-error\nnoproxy = *\n"
+OPTIONAL_PROGRAMS = ("gpg", "jq")
+"""What some pages need besides the programs of a checkout."""
+
 _STEP = "\n@@ step {}\n"
 
 
@@ -36,22 +45,41 @@ def prepare_folder(folder: Path, run: MakeRun) -> None:
 def run_page(blocks: list[Block], run: MakeRun, folder: Path) -> None:
     """Run the blocks in `folder`, and compare their output with what the page shows. Raises AssertionError."""
     prepare_folder(folder, run)
-    answer = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", with_run_addresses(_script(blocks), run)],
-        cwd=folder,
-        env=_environment(run, folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=PAGE_SECONDS,
-        check=False,
-    )
+    script = _script(blocks)
+    _skip_without_programs(script)
+    with _keyring_folder() as keyring:
+        answer = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", with_run_addresses(script, run)],
+            cwd=folder,
+            env={**_environment(run, folder), "GNUPGHOME": str(keyring)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PAGE_SECONDS,
+            check=False,
+        )
     assert answer.returncode == 0, answer.stdout
     printed = _printed_by_step(answer.stdout)
     for number, block in enumerate(blocks):
         if block.kind == "output":
             missing = [line for line in block.text.splitlines() if not _is_printed(line, printed[number - 1])]
             assert missing == [], printed[number - 1]
+
+
+@contextmanager
+def _keyring_folder() -> Iterator[Path]:
+    """A folder for gpg, and no agent of it afterwards."""
+    # Not below pytest's folder: the path of the agent's socket may have at most 107 bytes.
+    with tempfile.TemporaryDirectory(prefix="gnupg-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+        if shutil.which("gpgconf"):
+            subprocess.run(["gpgconf", "--homedir", folder, "--kill", "all"], check=False, timeout=PAGE_SECONDS)
+
+
+def _skip_without_programs(script: str) -> None:
+    for program in OPTIONAL_PROGRAMS:
+        if re.search(rf"\b{program} ", script) and shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
 
 
 def _environment(run: MakeRun, folder: Path) -> dict[str, str]:
