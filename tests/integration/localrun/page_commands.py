@@ -19,7 +19,7 @@ from tests.support.shell_blocks import Block
 
 PAGE_SECONDS = 300.0
 CURL_SETTINGS = "fail-with-body\nsilent\nshow-error\nnoproxy = *\n"
-OPTIONAL_PROGRAMS = ("gpg", "jq")
+OPTIONAL_PROGRAMS = ("gpg", "jq", "openssl")
 """What some pages need besides the programs of a checkout."""
 
 _STEP = "\n@@ step {}\n"
