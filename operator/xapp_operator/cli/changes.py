@@ -76,6 +76,16 @@ def send(session: Session, change: Change, *, wait: bool, timeout: float, output
     return record
 
 
+def send_or_try(
+    session: Session, change: Change, *, dry_run_only: bool, wait: bool, timeout: float, output: Format
+) -> None:
+    """Send a change, or with `dry_run_only` print what it would change."""
+    if dry_run_only:
+        dry_run(session, change, output)
+    else:
+        send(session, change, wait=wait, timeout=timeout, output=output)
+
+
 def dry_run(session: Session, change: Change, output: Format) -> None:
     """Send a change as a dry run, and print what would change."""
     answer = _request(session, change, {**(change.params or {}), "dryRun": "true"}, 0)

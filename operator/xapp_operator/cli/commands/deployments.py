@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.cli.changes import READY, Change, dry_run, send
+from xapp_operator.cli.changes import READY, Change, send_or_try
 from xapp_operator.cli.command import command
 from xapp_operator.cli.errors import UsageError
 from xapp_operator.cli.http.client import Part
@@ -146,10 +146,7 @@ def deploy(
         done=READY,
         parts=_parts(fields, file, provenance, values_text(values or [], set_values or [], set_strings or [])),
     )
-    if dry_run_only:
-        dry_run(session, change, output)
-    else:
-        send(session, change, wait=wait, timeout=timeout, output=output)
+    send_or_try(session, change, dry_run_only=dry_run_only, wait=wait, timeout=timeout, output=output)
 
 
 @command(
@@ -209,10 +206,7 @@ def upgrade(
         parts=_parts(fields, file, provenance, new_values),
         headers={"If-Match": version_of(spec)},
     )
-    if dry_run_only:
-        dry_run(session, change, output)
-    else:
-        send(session, change, wait=wait, timeout=timeout, output=output)
+    send_or_try(session, change, dry_run_only=dry_run_only, wait=wait, timeout=timeout, output=output)
 
 
 def version_of(document: JsonObject) -> str:

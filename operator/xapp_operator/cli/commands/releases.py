@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
-from xapp_operator.cli.changes import Change, dry_run, send
+from xapp_operator.cli.changes import Change, send, send_or_try
 from xapp_operator.cli.command import command
 from xapp_operator.cli.commands.lifecycle import action
 from xapp_operator.cli.errors import CliError, NotFound
@@ -89,10 +89,7 @@ def rollback(
         done=f"was rolled back to revision {number}",
         body={"revision": number},
     )
-    if dry_run_only:
-        dry_run(session, change, output)
-    else:
-        send(session, change, wait=wait, timeout=timeout, output=output)
+    send_or_try(session, change, dry_run_only=dry_run_only, wait=wait, timeout=timeout, output=output)
 
 
 @command(app, "test", example="xapp test acme-ran-greeter -n ric-xapps\nxapp test acme-ran-greeter --no-wait")

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from xapp_operator.api.json import JsonObject, text
-from xapp_operator.cli.changes import READY, Change, dry_run, send, show_dry_run
+from xapp_operator.cli.changes import READY, Change, dry_run, send, send_or_try, show_dry_run
 from xapp_operator.cli.command import command
 from xapp_operator.cli.commands.deployments import version_of
 from xapp_operator.cli.connection.local_programs import edit_file
@@ -95,10 +95,7 @@ def set_values(
     change = _change(target, values or [], settings or [], set_strings or [])
     if not values:
         change = _with_comments(session, change, parse_settings(settings or [], set_strings or []))
-    if dry_run_only:
-        dry_run(session, change, output)
-    else:
-        send(session, change, wait=wait, timeout=timeout, output=output)
+    send_or_try(session, change, dry_run_only=dry_run_only, wait=wait, timeout=timeout, output=output)
 
 
 @command(
