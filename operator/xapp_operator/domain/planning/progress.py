@@ -22,6 +22,7 @@ _STEP_BY_REASON: Final[dict[str, Step]] = {
     Reason.VALUES_INVALID: Step.RENDER,
     Reason.DEPENDENCY_NOT_READY: Step.QUEUED,
     Reason.HEALTH_CHECK_FAILED: Step.OBJECTS,
+    Reason.TEST_FAILED: Step.OBJECTS,
     Reason.INSTALL_FAILED: Step.HELM,
     Reason.UPGRADE_FAILED: Step.HELM,
     Reason.ROLLBACK_FAILED: Step.HELM,

@@ -61,6 +61,7 @@ FAILED = AttemptOutcome.FAILED
         (Wait(Reason.PROGRESSING, "m", until=LAST + TIMEOUT), tried(AttemptOutcome.RELEASED), Step.OBJECTS),
         (Wait(Reason.PROGRESSING, "m", until=LAST + TIMEOUT), tried(AttemptOutcome.RUNNING), Step.OBJECTS),
         (Wait(Reason.HEALTH_CHECK_FAILED, "m"), tried(AttemptOutcome.UNHEALTHY), Step.OBJECTS),
+        (Wait(Reason.TEST_FAILED, "m", stalled=True), tried(AttemptOutcome.UNHEALTHY), Step.OBJECTS),
         (Nothing(), tried(AttemptOutcome.SUCCEEDED), Step.OBJECTS),
     ],
 )
