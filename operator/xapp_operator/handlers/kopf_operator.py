@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final, cast
 
 import kopf
@@ -132,10 +132,21 @@ async def run_operator(runtime: OperatorRuntime, settings: Settings, *, on_start
         for task in ended:
             task.result()
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _cancel(tasks)
+        # Requests of a discovery that was cancelled go on without it.
+        await _cancel([task for task in asyncio.all_tasks() if _runs_kopf(task)])
         await connections.close_at_end()
+
+
+async def _cancel(tasks: Collection[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _runs_kopf(task: asyncio.Task[Any]) -> bool:
+    frame = getattr(task.get_coro(), "cr_frame", None)
+    return frame is not None and str(frame.f_globals["__name__"]).startswith("kopf.")
 
 
 def _quiet_kopf_logs() -> None:
