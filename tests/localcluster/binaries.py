@@ -1,4 +1,4 @@
-"""Finds the programs: on the machine, in the cache, as a release, or by a build, whichever works first.
+"""Finds the programs: in the cache, on PATH, as a release, or by a build, whichever works first.
 
 The cache is outside the checkout and shared by all checkouts of a user. Its key is tool, version and platform. It is
 filled under a lock, and a program appears in it by an atomic rename, so that no process runs an incomplete file.
@@ -16,8 +16,9 @@ from pathlib import Path
 from tests.localcluster import gobuild
 from tests.localcluster.download import DownloadFailed, fetch_release
 from tests.localcluster.filelock import lock
+from tests.localcluster.path_programs import find_on_path, has_version
 from tests.localcluster.progress import ProgressCallback, print_progress
-from tests.localcluster.tools import ALL_TOOLS, Tool
+from tests.localcluster.tools import ALL_TOOLS, BUILD_CPU_SECONDS, Tool
 
 _LOCK_SECONDS = 90 * 60
 
@@ -38,6 +39,17 @@ def platform_key() -> tuple[str, str]:
     return platform.system().lower(), arch
 
 
+def build_seconds(tools: Iterable[Tool]) -> float:
+    """Return about how long this machine needs to build them; 0 for what takes no time worth a word."""
+    cores = len(os.sched_getaffinity(0))
+    return sum(BUILD_CPU_SECONDS.get(module, 0) for module in {tool.module for tool in tools}) / cores
+
+
+def minutes_text(seconds: float) -> str:
+    """Return for example "6 min"."""
+    return f"{max(1, round(seconds / 60))} min"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binaries:
     """Finds programs by name, and downloads or builds missing ones."""
@@ -45,7 +57,7 @@ class Binaries:
     root: Path = field(default_factory=cache_root)
     progress: ProgressCallback = print_progress
     producers: tuple[Producer, ...] | None = None
-    """Tried in order for what the cache lacks. Default: the release, then the Go build."""
+    """Tried in order for what the cache lacks. Default: PATH, the release, then the Go build."""
 
     def resolve(self, names: Iterable[str]) -> dict[str, Path]:
         """Return the path of each named program, after downloading or building missing ones.
@@ -53,11 +65,20 @@ class Binaries:
         Raises KeyError for an unknown name, BuildFailed if no producer succeeded.
         """
         wanted = [ALL_TOOLS[name] for name in names]
-        missing = sorted((tool for tool in wanted if self.find(tool) is None), key=lambda tool: tool.module)
+        missing = sorted(self.missing(wanted), key=lambda tool: tool.module)
+        if seconds := build_seconds(missing):
+            self.progress(
+                f"missing: {', '.join(tool.name for tool in missing)}. What is neither on PATH nor can be downloaded "
+                f"is built from source, once per machine: all of it takes about {minutes_text(seconds)} here"
+            )
         for module, tools in groupby(missing, key=lambda tool: tool.module):
             self._fill_cache(module, list(tools))
         found = {tool.name: self.find(tool) for tool in wanted}
         return {name: path for name, path in found.items() if path}
+
+    def missing(self, tools: Iterable[Tool]) -> list[Tool]:
+        """Return those that neither KUBEBUILDER_ASSETS nor the cache has."""
+        return [tool for tool in tools if self.find(tool) is None]
 
     def find(self, tool: Tool) -> Path | None:
         """Return the program if KUBEBUILDER_ASSETS or the cache has it."""
@@ -79,12 +100,12 @@ class Binaries:
         with lock(self.root / "tools" / f".{module}.lock", timeout=_LOCK_SECONDS, on_wait=report_waiting):
             shutil.rmtree(scratch_root, ignore_errors=True)
             try:
-                self._run_producers([tool for tool in tools if self.find(tool) is None], scratch_root)
+                self._run_producers(self.missing(tools), scratch_root)
             finally:
                 shutil.rmtree(scratch_root, ignore_errors=True)
 
     def _run_producers(self, tools: list[Tool], scratch_root: Path) -> None:
-        producers = (self._download, self._build) if self.producers is None else self.producers
+        producers = (self._copy_from_path, self._download, self._build) if self.producers is None else self.producers
         for producer in producers:
             if not tools:
                 return
@@ -100,6 +121,19 @@ class Binaries:
         target = self.cached_path(tool)
         target.parent.mkdir(parents=True, exist_ok=True)
         program.replace(target)
+
+    def _copy_from_path(self, tools: Sequence[Tool], scratch: Path) -> dict[str, Path]:
+        """Copy, so that the cache stays whole when the program on PATH is updated or removed."""
+        made: dict[str, Path] = {}
+        for tool in tools:
+            found = find_on_path(tool)
+            if found is None:
+                continue
+            copy = Path(shutil.copy(found, scratch / tool.name))
+            if has_version(copy, tool):  # not so a wrapper that looks for files beside itself
+                self.progress(f"{tool.name} {tool.version}: copied from PATH")
+                made[tool.name] = copy
+        return made
 
     def _download(self, tools: Sequence[Tool], scratch: Path) -> dict[str, Path]:
         os_name, arch = platform_key()

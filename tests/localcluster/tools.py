@@ -50,6 +50,8 @@ class Tool:
     """Build tags of the module."""
     debian_packages: tuple[str, ...] = ()
     """Packages that a build with cgo needs. Without any, cgo is off."""
+    version_arguments: tuple[str, ...] = ()
+    """With these it prints its version. Without any, the program on PATH is not used."""
     release: Release | None = None
     in_kubebuilder_assets: bool = False
     modules: Path = GOTOOLS
@@ -71,6 +73,7 @@ def _kubernetes(name: str, *, in_kubebuilder_assets: bool = False) -> Tool:
             f"-X {version}.gitMinor={minor}",
             f"-X {version}.gitTreeState=clean",
         ),
+        version_arguments=("version", "--client") if name == "kubectl" else ("--version",),
         release=Release(url=url, checksum_url=f"{url}.sha256"),
         in_kubebuilder_assets=in_kubebuilder_assets,
     )
@@ -83,6 +86,7 @@ def _etcd() -> Tool:
         version=ETCD,
         module="etcd",
         package="go.etcd.io/etcd/server/v3",
+        version_arguments=("--version",),
         release=Release(
             url=f"{base}/etcd-{ETCD}-{{os}}-{{arch}}.tar.gz",
             checksum_url=f"{base}/SHA256SUMS",
@@ -100,6 +104,7 @@ def _helm() -> Tool:
         module="helm",
         package="helm.sh/helm/v4/cmd/helm",
         ldflags=(f"-X helm.sh/helm/v4/internal/version.version={HELM}",),
+        version_arguments=("version", "--short"),
         release=Release(url=url, checksum_url=f"{url}.sha256sum", member="{os}-{arch}/helm"),
     )
 
@@ -112,7 +117,13 @@ TOOLS: dict[str, Tool] = {
         _kubernetes("kube-controller-manager"),
         _kubernetes("kube-scheduler"),
         _kubernetes("kubectl", in_kubebuilder_assets=True),
-        Tool(name="kwok", version=KWOK, module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
+        Tool(
+            name="kwok",
+            version=KWOK,
+            module="kwok",
+            package="sigs.k8s.io/kwok/cmd/kwok",
+            version_arguments=("--version",),
+        ),
         _helm(),
         Tool(
             name="registry",
@@ -134,6 +145,7 @@ def _containerd(name: str) -> Tool:
         package=f"github.com/containerd/containerd/v2/cmd/{name}",
         ldflags=(f"-X github.com/containerd/containerd/v2/version.Version={CONTAINERD}",),
         tags=("no_btrfs", "no_zfs", "no_devmapper", "no_aufs"),
+        version_arguments=("-v",),
         release=Release(url=url, checksum_url=f"{url}.sha256sum", member=f"bin/{name}"),
     )
 
@@ -149,6 +161,7 @@ def _runc() -> Tool:
         ldflags=(f"-X main.version={RUNC.removeprefix('v')}", "-linkmode=external", "-extldflags=-static"),
         tags=("seccomp", "netgo", "osusergo"),
         debian_packages=("gcc", "libc6-dev", "libseccomp-dev", "pkg-config"),
+        version_arguments=("--version",),
         release=Release(url=f"{base}/runc.{{arch}}", checksum_url=f"{base}/runc.sha256sum"),
     )
 
@@ -208,6 +221,18 @@ AUDIT_TOOLS: dict[str, Tool] = {
     )
 }
 """The programs of `make audit`, built only on demand."""
+
+BUILD_CPU_SECONDS = {
+    "cni": 15,
+    "containerd": 150,
+    "etcd": 110,
+    "govulncheck": 30,
+    "helm": 330,
+    "kubernetes": 740,
+    "kwok": 260,
+    "runc": 20,
+}
+"""About how long one core builds all tools of a module. Others take a few seconds."""
 
 ALL_TOOLS = {**TOOLS, **NODE_TOOLS, **TEST_TOOLS, **AUDIT_TOOLS}
 

@@ -1,5 +1,6 @@
 """Programs are found, or downloaded or built exactly once, and never visible before they are complete."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -178,3 +179,62 @@ def test_the_version_of_go_is_read_from_the_command(tmp_path: Path, answer: str,
 
 def test_a_missing_go_has_version_zero(tmp_path: Path) -> None:
     assert go_version(tmp_path / "go") == (0, 0)
+
+
+def script(folder: Path, name: str, text: str) -> Path:
+    """Write a program that prints a text."""
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+HELM = TOOLS["helm"]
+
+
+@pytest.mark.parametrize("answer", [HELM.version, f"{HELM.version}+g7a5a1c3", f"version {HELM.version[1:]} (linux)"])
+def test_a_program_of_the_wanted_version_on_path_is_copied(
+    answer: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = script(tmp_path / "bin", "helm", f"echo '{answer}'")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+
+    found = Binaries(root=tmp_path / "cache", progress=discard_progress).resolve(["helm"])
+
+    assert found["helm"].read_bytes() == program.read_bytes()
+    assert found["helm"].is_relative_to(tmp_path / "cache")
+    assert not found["helm"].is_symlink()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"echo '{HELM.version}0'",
+        f"echo 1'{HELM.version[1:]}'",
+        f"echo '{HELM.version}-rc.1'",
+        f"echo '{HELM.version}'; exit 1",
+        f'case $0 in *cache*) exit 1; esac; echo "{HELM.version}"',  # a wrapper that works only in its own folder
+    ],
+)
+def test_other_programs_on_path_are_not_used(text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script(tmp_path / "bin", "helm", text)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    binaries = Binaries(root=tmp_path / "cache", progress=discard_progress)
+    (tmp_path / "scratch-cache").mkdir()
+
+    assert binaries._copy_from_path([HELM], tmp_path / "scratch-cache") == {}
+
+
+def test_what_must_be_built_is_named_with_the_time_that_it_takes(tmp_path: Path) -> None:
+    lines: list[str] = []
+    binaries = Binaries(root=tmp_path, progress=lines.append, producers=(recording_producer([]),))
+
+    binaries.resolve(["helm", "kubectl", "etcd"])
+    binaries.resolve(["helm"])
+
+    minutes = round((110 + 330 + 740) / len(os.sched_getaffinity(0)) / 60)
+    assert [line for line in lines if line.startswith("missing")] == [
+        "missing: etcd, helm, kubectl. What is neither on PATH nor can be downloaded is built from source, once per "
+        f"machine: all of it takes about {minutes} min here"
+    ]
