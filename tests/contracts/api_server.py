@@ -34,6 +34,11 @@ def generation_of(body: JsonObject) -> int:
     return integer(obj(body, "metadata"), "generation")
 
 
+def fields_of(body: JsonObject) -> dict[str, object]:
+    """Return the managed fields by manager."""
+    return {text(each, "manager"): each["fieldsV1"] for each in items(obj(body, "metadata"), "managedFields")}
+
+
 class ApiServerContract:
     """`kube` is a client, `namespace` a namespace of its own; the kinds of the operator are installed."""
 
@@ -141,6 +146,16 @@ class ApiServerContract:
         assert [(each["operation"], each["fieldsV1"]) for each in fields] == [
             ("Apply", {"f:data": {"f:a": {}}, "f:metadata": {"f:labels": {"f:app": {}}}})
         ]
+
+    async def test_a_change_takes_its_fields_from_who_applied_them(self, kube: KubeClient, namespace: str) -> None:
+        body = config_map("a", data={"a": "one", "b": "two", "c": "three"})
+        await kube.apply(CONFIGMAPS, "a", body, namespace=namespace, field_manager="helm")
+
+        changed = await kube.patch(CONFIGMAPS, "a", {"data": {"a": "theirs", "c": None}}, namespace=namespace)
+
+        assert fields_of(changed) == {"helm": {"f:data": {"f:b": {}}}, "xapp-operator": {"f:data": {"f:a": {}}}}
+        applied = await kube.apply(CONFIGMAPS, "a", body, namespace=namespace, field_manager="helm")
+        assert fields_of(applied) == {"helm": {"f:data": {"f:a": {}, "f:b": {}, "f:c": {}}}}
 
     async def test_watch_shows_what_the_selector_picks(self, kube: KubeClient, namespace: str) -> None:
         await kube.create(CONFIGMAPS, config_map("old", labels={"app": "a"}), namespace=namespace)

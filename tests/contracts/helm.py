@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,12 @@ from tests.support.charts import chart_archive
 from tests.support.fakes.helm_records import decode_record, encode_record
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.domain.chart_values.yaml_values import dump_values
-from xapp_operator.errors import HelmError, Invalid, NotFound
+from xapp_operator.errors import HelmError, HelmTimeout, HookFailed, Invalid, NotFound
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.releases.release_storage import decode_release, release_secret_name
-from xapp_operator.helm.requests import ReleaseRequest, RollbackRequest, UninstallRequest
+from xapp_operator.helm.releases.release_storage import Hook, decode_release, release_secret_name
+from xapp_operator.helm.requests import ReleaseRequest, RollbackRequest, TestRequest, UninstallRequest
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, SECRETS, Resource
+from xapp_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, PODS, SECRETS, Resource
 
 CONFIGMAP = """\
 apiVersion: v1
@@ -45,6 +45,21 @@ CHART = {
     "templates/configmap.yaml": CONFIGMAP,
     "templates/deployment.yaml": DEPLOYMENT,
 }
+HOOK = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {{ .Release.Name }}-hook
+  labels: {{ .Values.labels }}
+  annotations:
+    helm.sh/hook: {{ .Values.event }}
+    xapp-operator.io/test-complete-after: {{ .Values.seconds }}
+spec:
+  restartPolicy: Never
+  containers: [{name: main, image: "example.com/hook:1"}]
+"""
+"""A hook whose pod ends by itself; the fakes and the test cluster know the label and the annotation."""
+FAILS = "{xapp-operator.io/test-fail: Error}"
 REFUSED = "Not A Name"
 """A name with which the API server refuses the ConfigMap."""
 SYSTEM_LABELS = {"createdAt", "modifiedAt"}
@@ -99,6 +114,19 @@ class HelmSubject:
         await self.kube.replace(SECRETS, change(secret), namespace=self.namespace)
         assert (await self.statuses())[revision] == status
 
+    async def hook(self) -> Hook:
+        """Return the only hook of the newest revision."""
+        (hook,) = decode_release((await self.secrets())[-1]).hooks
+        return hook
+
+    async def hook_pod(self) -> str:
+        """Return the uid of the pod of the hook, or nothing without one."""
+        found = await self.kube.list(PODS, namespace=self.namespace, field_selector="metadata.name=hello-hook")
+        return "".join(text(obj(each, "metadata"), "uid") for each in found.items)
+
+    async def run_tests(self, *, seconds: int = 60) -> None:
+        await self.engine.test(TestRequest(name="hello", namespace=self.namespace, timeout=seconds))
+
     async def fail_upgrade(self, **options: Any) -> None:
         with pytest.raises(Invalid):
             await self.engine.upgrade(self.request(name=REFUSED, **options))
@@ -109,6 +137,15 @@ def hello_chart(tmp_path: Path) -> Path:
     path = tmp_path / "hello.tgz"
     path.write_bytes(chart_archive(CHART))
     return path
+
+
+def with_hook(helm: HelmSubject, event: str, *, seconds: str = "0s", labels: str = "{}") -> HelmSubject:
+    """Return the subject with a chart that has a hook."""
+    hook = HOOK.replace("{{ .Values.labels }}", labels)
+    path = helm.chart.with_name("hook.tgz")
+    values = f"name: hello\ntext: one\nevent: {event}\nseconds: {seconds}\n"
+    path.write_bytes(chart_archive({**CHART, "values.yaml": values, "templates/hook.yaml": hook}))
+    return replace(helm, chart=path)
 
 
 class HelmContract:
@@ -298,6 +335,55 @@ class HelmContract:
             await helm.engine.upgrade(helm.request())
 
         assert await helm.statuses() == {}
+
+    async def test_tests_run_when_they_are_asked_for_and_each_time_anew(self, helm: HelmSubject) -> None:
+        helm = with_hook(helm, "test")
+        result = await helm.engine.install(helm.request())
+        assert "hook" not in result.manifest
+        hook = await helm.hook()
+        assert (hook.kind, hook.name, hook.events) == ("Pod", "hello-hook", ("test",))
+        assert (hook.phase, hook.started_at, await helm.hook_pod()) == ("", "", "")
+
+        await helm.run_tests()
+
+        hook, first = await helm.hook(), await helm.hook_pod()
+        assert (hook.phase, bool(hook.started_at), bool(hook.completed_at)) == ("Succeeded", True, True)
+        await helm.run_tests()
+        assert await helm.hook_pod() not in ("", first)
+        assert await helm.statuses() == {1: "deployed"}
+
+    async def test_a_test_that_fails_leaves_its_pod_and_the_release(self, helm: HelmSubject) -> None:
+        helm = with_hook(helm, "test", labels=FAILS)
+        await helm.engine.install(helm.request())
+
+        with pytest.raises(HookFailed):
+            await helm.run_tests()
+
+        assert (await helm.hook()).phase == "Failed"
+        assert await helm.hook_pod()
+        assert await helm.statuses() == {1: "deployed"}
+
+    async def test_a_test_that_does_not_end_fails_after_the_timeout(self, helm: HelmSubject) -> None:
+        helm = with_hook(helm, "test", seconds="600s")
+        await helm.engine.install(helm.request())
+
+        with pytest.raises(HelmTimeout):
+            await helm.run_tests(seconds=1)
+
+        assert (await helm.hook()).phase == "Failed"
+
+    async def test_an_install_whose_hook_fails_leaves_a_failed_revision_without_objects(
+        self, helm: HelmSubject
+    ) -> None:
+        helm = with_hook(helm, "pre-install", labels=FAILS)
+
+        with pytest.raises(HookFailed):
+            await helm.engine.install(helm.request())
+
+        assert await helm.statuses() == {1: "failed"}
+        assert (await helm.hook()).phase == "Failed"
+        with pytest.raises(NotFound):
+            await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
 
 
 def _with_status(secret: JsonObject, status: str) -> JsonObject:

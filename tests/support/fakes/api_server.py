@@ -15,47 +15,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import unquote
 
 import orjson
 
-from tests.support.fakes.json_patch import Json, apply, managed_fields, merge, selects, selects_fields
+from tests.support.fakes.field_managers import hand_over, managed_fields
+from tests.support.fakes.json_patch import Json, apply, merge, selects, selects_fields
+from tests.support.fakes.kinds import DISCOVERY, KINDS, WITH_GENERATION, WITH_STATUS
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.kube.api_errors import error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials
 from xapp_operator.kube.transport import ApiRequest, ApiResponse, ApiTransport, RequestIdentity
 
-KINDS: dict[tuple[str, str], dict[str, tuple[str, bool]]] = {
-    ("", "v1"): {
-        "configmaps": ("ConfigMap", True),
-        "events": ("Event", True),
-        "namespaces": ("Namespace", False),
-        "nodes": ("Node", False),
-        "persistentvolumeclaims": ("PersistentVolumeClaim", True),
-        "pods": ("Pod", True),
-        "secrets": ("Secret", True),
-        "services": ("Service", True),
-    },
-    ("apps", "v1"): {
-        "daemonsets": ("DaemonSet", True),
-        "deployments": ("Deployment", True),
-        "replicasets": ("ReplicaSet", True),
-        "statefulsets": ("StatefulSet", True),
-    },
-    ("autoscaling", "v2"): {"horizontalpodautoscalers": ("HorizontalPodAutoscaler", True)},
-    ("batch", "v1"): {"cronjobs": ("CronJob", True), "jobs": ("Job", True)},
-    ("networking.k8s.io", "v1"): {"ingresses": ("Ingress", True)},
-    ("policy", "v1"): {"poddisruptionbudgets": ("PodDisruptionBudget", True)},
-    ("xapp-operator.io", "v1alpha1"): {
-        "chartarchives": ("ChartArchive", True),
-        "chartrepositories": ("ChartRepository", True),
-        "xapps": ("XApp", True),
-    },
-}
-WITH_STATUS = {"xapps", "chartrepositories", "deployments"}
-WITH_GENERATION = {"xapps", "chartrepositories", "chartarchives", "deployments"}
-CUSTOM = {"xapps", "chartrepositories", "chartarchives"}
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _READS = {"GET", "HEAD"}
 
@@ -162,13 +133,13 @@ class FakeApiServer:
         if request.method == "POST":
             return self.create(target, body, dry_run=dry_run, manager=manager)
         if request.method == "PUT":
-            return self.replace(target, body, dry_run=dry_run)
+            return self.replace(target, body, dry_run=dry_run, manager=manager)
         if request.method == "DELETE":
             return self.delete(target, body.get("preconditions") or {})
         if "apply-patch" in request.headers.get("Content-Type", ""):
             field_manager = request.params["fieldManager"]
             return self.apply(target, body, manager=field_manager, dry_run=dry_run)
-        return self.patch(target, body)
+        return self.patch(target, body, manager=manager)
 
     def watch(self, request: ApiRequest) -> AsyncGenerator[bytes]:
         """Return the stream of a watch; it never ends by itself, as a server may keep it open for long."""
@@ -242,7 +213,7 @@ class FakeApiServer:
             )
         return created if dry_run else self._store(target, created, None)
 
-    def replace(self, target: Target, body: Json, *, dry_run: bool = False) -> Json:
+    def replace(self, target: Target, body: Json, *, dry_run: bool = False, manager: str = "kubectl") -> Json:
         before = self.get(target)
         _check_version(target, before, body.get("metadata", {}).get("resourceVersion"))
         changed = {**body, "metadata": {**before["metadata"], **body["metadata"]}}
@@ -251,12 +222,12 @@ class FakeApiServer:
             for key, value in changed["metadata"].items()
             if key in body["metadata"] or key in _SERVER_METADATA
         }
-        return self._update(target, before, changed, dry_run=dry_run)
+        return self._update(target, before, changed, dry_run=dry_run, manager=manager)
 
-    def patch(self, target: Target, patch: Json) -> Json:
+    def patch(self, target: Target, patch: Json, *, manager: str = "kubectl") -> Json:
         before = self.get(target)
         _check_version(target, before, patch.get("metadata", {}).get("resourceVersion"))
-        return self._update(target, before, merge(before, patch), dry_run=False)
+        return self._update(target, before, merge(before, patch), dry_run=False, manager=manager)
 
     def apply(
         self, target: Target, body: Json, *, manager: str, dry_run: bool = False, before: Json | None = None
@@ -269,7 +240,7 @@ class FakeApiServer:
             return self.create(target, {**body, "metadata": metadata}, dry_run=dry_run)
         _check_version(target, live, body.get("metadata", {}).get("resourceVersion"))
         changed = apply(live, body, before=before or {})
-        others = [each for each in live["metadata"].get("managedFields", ()) if each["manager"] != manager]
+        others = [each for each in hand_over(live, changed) if each["manager"] != manager]
         changed["metadata"] = {**changed["metadata"], "managedFields": [*others, *managed]}
         return self._update(target, live, changed, dry_run=dry_run)
 
@@ -291,13 +262,8 @@ class FakeApiServer:
 
     # Storage
 
-    def _update(self, target: Target, before: Json, changed: Json, *, dry_run: bool) -> Json:
-        metadata = {**changed["metadata"]}
-        for name in _SERVER_METADATA:
-            if name in before["metadata"]:
-                metadata[name] = before["metadata"][name]
-        if not metadata.get("finalizers"):
-            metadata.pop("finalizers", None)
+    def _update(self, target: Target, before: Json, changed: Json, *, dry_run: bool, manager: str = "") -> Json:
+        metadata = _kept_metadata(before, changed)
         changed = {**changed, "metadata": metadata}
         if target.subresource == "status":
             changed = {**before, "status": changed.get("status", {})}
@@ -307,6 +273,8 @@ class FakeApiServer:
                 changed["status"] = before["status"]
             if changed.get("spec") != before.get("spec"):
                 metadata["generation"] += 1
+        if manager and target.subresource != "status" and "managedFields" in metadata:
+            metadata["managedFields"] = hand_over(before, changed, manager=manager)
         if changed == before or dry_run:
             return changed if dry_run else before
         if "deletionTimestamp" in metadata and "finalizers" not in metadata:
@@ -355,7 +323,7 @@ class FakeApiServer:
                 yield body
 
     def _document(self, path: str) -> Json | None:
-        return {"gitVersion": "v1.36.3"} if path == "/version" else _DISCOVERY.get(path)
+        return {"gitVersion": "v1.36.3"} if path == "/version" else DISCOVERY.get(path)
 
     def _timestamp(self) -> str:
         return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -363,6 +331,16 @@ class FakeApiServer:
 
 _SERVER_METADATA = ("uid", "creationTimestamp", "generation", "namespace", "name", "deletionTimestamp")
 """What no update changes."""
+
+
+def _kept_metadata(before: Json, changed: Json) -> Json:
+    metadata = {**changed["metadata"]}
+    for name in _SERVER_METADATA:
+        if name in before["metadata"]:
+            metadata[name] = before["metadata"][name]
+    if not metadata.get("finalizers"):
+        metadata.pop("finalizers", None)
+    return metadata
 
 
 class FakeTransport(ApiTransport):
@@ -472,26 +450,3 @@ def _check_name(target: Target) -> None:
 
 def _group_resource(target: Target) -> str:
     return f"{target.plural}.{target.group}" if target.group else target.plural
-
-
-def _discovery(*, core: bool) -> Json:
-    verbs = ["create", "delete", "get", "list", "patch", "update", "watch"]
-    groups: dict[str, list[Any]] = {}
-    for (group, version), kinds in KINDS.items():
-        if (not group) == core:
-            resources = [
-                {
-                    "resource": plural,
-                    "responseKind": {"group": group, "version": version, "kind": kind},
-                    "scope": "Namespaced" if namespaced else "Cluster",
-                    "verbs": verbs,
-                    "subresources": [{"subresource": "status"}] if plural in WITH_STATUS else [],
-                }
-                for plural, (kind, namespaced) in kinds.items()
-            ]
-            groups.setdefault(group, []).append({"version": version, "resources": resources})
-    items = [{"metadata": {"name": group}, "versions": versions} for group, versions in groups.items()]
-    return {"kind": "APIGroupDiscoveryList", "items": items}
-
-
-_DISCOVERY = {"/api": _discovery(core=True), "/apis": _discovery(core=False)}

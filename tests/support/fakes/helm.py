@@ -1,8 +1,8 @@
 """helm 4 in memory: what its commands read, write and print, as far as the operator uses them.
 
 It takes the argument lists and the standard input of the shipped engine, keeps its releases in the FakeApiServer as
-helm keeps them, and writes in the order of helm 4.3.1 (`pkg/action`). A template can only print values and the name of
-the release. There are no hooks.
+helm keeps them, and writes in the order of helm 4.3.1 (`pkg/action`). A template is one object, and can only print
+values and the name of the release. Hooks run before an install or upgrade, and as tests; they have no weights.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from tests.support.fakes.helm_records import (
     decode_record,
     identity,
     load_chart,
+    manifest_of,
     objects_of,
     owned,
     record_secret,
     record_target,
     render,
+    split_hooks,
 )
 from tests.support.fakes.json_patch import Json
 from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult
@@ -35,6 +37,7 @@ from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 
 PENDING = ("pending-install", "pending-upgrade", "pending-rollback")
 SYSTEM_LABELS = ("name", "owner", "status", "version", "createdAt", "modifiedAt")
+HOOK_POLL_SECONDS = 0.1
 _LAUNCHER_ARGUMENTS = 5
 
 
@@ -173,7 +176,7 @@ class FakeHelm:
 
     async def _template(self, run: _Run) -> str:
         name, path = run.positional
-        return render(load_chart(path), run.values, name)
+        return manifest_of(render(load_chart(path), run.values, name))
 
     async def _install(self, run: _Run) -> str:
         name, path = run.positional
@@ -189,6 +192,7 @@ class FakeHelm:
                 await self._set_status(run, history[-1], "superseded", "superseded by new release")
         await self._create_record(run, record)
         try:
+            await self._run_hooks(run, record, "pre-install")
             await self._apply(run, name, objects, [])
         except HelmFailed as failed:
             await self._fail(run, f'Release "{name}" failed: {failed}')
@@ -218,6 +222,7 @@ class FakeHelm:
         await self._prune(run, history)
         await self._create_record(run, record)
         try:
+            await self._run_hooks(run, record, "pre-upgrade")
             await self._apply(run, name, objects, before)
         except HelmFailed as failed:
             await self._write_record(run, current)
@@ -271,17 +276,71 @@ class FakeHelm:
                 _set_done(run, done=each is newest)
         return f'release "{name}" uninstalled\n'
 
+    async def _test(self, run: _Run) -> str:
+        (name,) = run.positional
+        record = self._history(run.namespace, name)[-1]
+        try:
+            await self._run_hooks(run, record, "test")
+        finally:
+            await self._write_record(run, record)
+        return f"NAME: {name}\n"
+
+    # Hooks
+
+    async def _run_hooks(self, run: _Run, record: Json, event: str) -> None:
+        """Run the hooks of an event, one after the other; the caller writes how the last one ended."""
+        hooks = [each for each in record["hooks"] if event in each["events"]]
+        for hook in hooks:
+            body = yaml.safe_load(hook["manifest"])
+            target = target_of(body, namespace=run.namespace)
+            self._delete_hook(run, hook, "before-hook-creation")
+            hook["last_run"] = {"started_at": self._now(), "phase": "Running"}
+            await self._write_record(run, record)
+            try:
+                with self._write(run, f"apply hook {target.plural}"):
+                    self.server.apply(target, body, manager="helm")
+                await self._wait_for_hook(run, target)
+            except HelmFailed as failed:
+                hook["last_run"] |= {"completed_at": self._now(), "phase": "Failed"}
+                self._delete_hook(run, hook, "hook-failed")
+                raise HelmFailed(f"failed {event}: {failed}") from None
+            hook["last_run"] |= {"completed_at": self._now(), "phase": "Succeeded"}
+        for hook in hooks:
+            self._delete_hook(run, hook, "hook-succeeded")
+
+    def _delete_hook(self, run: _Run, hook: Json, policy: str) -> None:
+        target = target_of(yaml.safe_load(hook["manifest"]), namespace=run.namespace)
+        known = self.server.find(target.plural, target.name, namespace=target.namespace) is not None
+        if known and policy in hook["delete_policies"]:
+            with self._write(run, f"delete hook {target.plural}"):
+                self.server.delete(target, {})
+
+    async def _wait_for_hook(self, run: _Run, target: Target) -> None:
+        until = self.clock.monotonic() + int(run.flags["timeout"].removesuffix("s"))
+        where = f"resource {target.kind}/{target.namespace}/{target.name} not ready. status:"
+        while target.kind == "Pod":
+            phase = self.server.get(target).get("status", {}).get("phase")
+            if phase == "Succeeded":
+                return
+            if phase == "Failed":
+                raise HelmFailed(f"{where} Failed, message: Pod failed")
+            if self.clock.monotonic() >= until:
+                raise HelmFailed(f"{where} InProgress, message: Pod in progress\ncontext deadline exceeded")
+            await asyncio.sleep(HOOK_POLL_SECONDS)
+
     # Records
 
     def _new_record(self, run: _Run, name: str, path: str, *, status: str, description: str) -> Json:
         chart, now = load_chart(path), self._now()
+        manifest, hooks = split_hooks(render(chart, run.values, name))
         labels = dict(pair.split("=", 1) for pair in run.flags.get("labels", "").split(",") if pair)
         return {
             "name": name,
             "info": {"first_deployed": now, "last_deployed": now, "status": status, "description": description},
             "chart": {"metadata": chart.metadata, "values": chart.values},
             "config": run.values,
-            "manifest": render(chart, run.values, name),
+            "manifest": manifest,
+            "hooks": hooks,
             "version": 1,
             "namespace": run.namespace,
             "labels": labels,

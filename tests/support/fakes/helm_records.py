@@ -18,6 +18,7 @@ import yaml
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.json_patch import Json, merge
 
+_HOOK = "helm.sh/hook"
 _PLACEHOLDER = re.compile(r"\{\{-? *([.\w]+)(?: \| (quote))? *-?\}\}")
 
 
@@ -46,7 +47,8 @@ def load_chart(path: str) -> Chart:
     return _charts[path]
 
 
-def render(chart: Chart, values: Json, release: str) -> str:
+def render(chart: Chart, values: Json, release: str) -> dict[str, str]:
+    """Return the documents of a chart by the path of their template, which has one of them."""
     context = {
         "Values": merge(chart.values, values),
         "Release": {"Name": release},
@@ -61,10 +63,33 @@ def render(chart: Chart, values: Json, release: str) -> str:
         return json.dumps(shown) if matched[2] else shown
 
     name = chart.metadata["name"]
-    return "".join(
-        f"---\n# Source: {name}/{path}\n{_PLACEHOLDER.sub(replace, template)}"
-        for path, template in chart.templates.items()
-    )
+    return {f"{name}/{path}": _PLACEHOLDER.sub(replace, template) for path, template in chart.templates.items()}
+
+
+def manifest_of(rendered: Json) -> str:
+    return "".join(f"---\n# Source: {path}\n{document}" for path, document in rendered.items())
+
+
+def split_hooks(rendered: dict[str, str]) -> tuple[str, list[Json]]:
+    """Return the manifest without hooks, and the hooks as a record has them."""
+    hooks = [_hook(path, document) for path, document in rendered.items() if _HOOK in document]
+    rest = {path: document for path, document in rendered.items() if _HOOK not in document}
+    return manifest_of(rest), hooks
+
+
+def _hook(path: str, document: str) -> Json:
+    body = yaml.safe_load(document)
+    annotations = body["metadata"]["annotations"]
+    policies = annotations.get(f"{_HOOK}-delete-policy", "before-hook-creation")
+    return {
+        "name": body["metadata"]["name"],
+        "kind": body["kind"],
+        "path": path,
+        "manifest": document,
+        "events": annotations[_HOOK].split(","),
+        "last_run": {"phase": ""},
+        "delete_policies": policies.split(","),
+    }
 
 
 @functools.lru_cache(maxsize=256)

@@ -1,14 +1,10 @@
-"""What the API server does to objects: merge patches, server-side apply, selectors, and who manages which field."""
+"""What the API server does to objects: merge patches, server-side apply, selectors."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 Json = dict[str, Any]
-
-_ATOMIC = {("Deployment", "selector")}
-"""Structures that one manager owns as a whole."""
 
 
 def merge(target: Any, patch: Any) -> Any:
@@ -49,38 +45,6 @@ def _overlay(live: Any, body: Any) -> Any:
     if not (isinstance(live, dict) and isinstance(body, dict)):
         return body
     return {**live, **{key: _overlay(live.get(key), value) for key, value in body.items()}}
-
-
-def managed_fields(body: Json, *, manager: str, operation: str = "Apply") -> list[Json]:
-    """Return `metadata.managedFields` for the fields of an applied object."""
-    kind = str(body["kind"])
-    fields = {f"f:{key}": _fields(kind, value) for key, value in body.items() if key not in ("apiVersion", "kind")}
-    metadata = body.get("metadata", {})
-    fields["f:metadata"] = {
-        f"f:{key}": _fields(kind, metadata[key]) for key in ("annotations", "labels") if metadata.get(key)
-    }
-    if kind == "Deployment":
-        fields["f:spec"].update({f"f:{key}": {} for parent, key in _ATOMIC if parent == kind})
-    return [
-        {
-            "manager": manager,
-            "operation": operation,
-            "apiVersion": body["apiVersion"],
-            "fieldsType": "FieldsV1",
-            "fieldsV1": fields,
-        }
-    ]
-
-
-def _fields(kind: str, value: Any) -> Json:
-    if isinstance(value, dict):
-        return {f"f:{key}": _fields(kind, each) for key, each in value.items()}
-    if isinstance(value, list) and all(isinstance(each, dict) and "name" in each for each in value):
-        return {
-            f"k:{json.dumps({'name': each['name']}, separators=(',', ':'))}": {".": {}, **_fields(kind, each)}
-            for each in value
-        }
-    return {}
 
 
 def selects(selector: str, labels: Json) -> bool:

@@ -18,6 +18,7 @@ from tests.support.fakes.api_server import FakeApiServer, FakeTransport, Target
 from tests.support.fakes.clock import FakeClock
 from tests.support.fakes.helm import FakeHelm
 from tests.support.fakes.json_patch import Json
+from tests.support.fakes.kubelet import run_pods
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FINALIZER
 from xapp_operator.config import Settings
@@ -79,6 +80,7 @@ class FakeCluster:
         self.server = FakeApiServer(self.clock)
         self.helm = FakeHelm(self.server, self.clock, around_write=self._around_write)
         self.server.on_stored.append(self._run_controllers)
+        run_pods(self.server)
         self._history: asyncio.Task[Any] | None = None
         self._died = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None

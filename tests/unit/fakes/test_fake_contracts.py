@@ -11,6 +11,7 @@ from tests.contracts.api_server import ApiServerContract
 from tests.contracts.helm import HelmContract, HelmSubject, hello_chart
 from tests.support.fakes.api_server import FakeApiServer, FakeTransport
 from tests.support.fakes.helm import FakeHelm
+from tests.support.fakes.kubelet import run_pods
 from tests.support.fakes.operator import fake_credentials
 from xapp_operator.config import Settings
 from xapp_operator.helm.engine import HelmEngine
@@ -21,7 +22,9 @@ __all__ = ["hello_chart"]
 
 @pytest.fixture
 def server() -> FakeApiServer:
-    return FakeApiServer()
+    server = FakeApiServer()
+    run_pods(server)
+    return server
 
 
 @pytest.fixture

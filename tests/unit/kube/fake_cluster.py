@@ -8,8 +8,9 @@ from typing import Any
 
 from kubernetes.aio.client import Configuration
 
-from tests.support.fakes.api_server import KINDS, FakeApiServer, FakeTransport
+from tests.support.fakes.api_server import FakeApiServer, FakeTransport
 from tests.support.fakes.clock import FakeClock, FakeTimeLoop
+from tests.support.fakes.kinds import KINDS
 from xapp_operator.api.json import JsonObject
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.credentials import ClusterCredentials

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.support.eventually import eventually
-from tests.support.fakes import api_server
+from tests.support.fakes.kinds import KINDS
 from tests.unit.kube.fake_cluster import MORE_KINDS, FakeCluster
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied
@@ -22,7 +22,7 @@ SYSTEM = {"app.kubernetes.io/name": "xapp-operator"}
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     for version, kinds in MORE_KINDS.items():
-        monkeypatch.setitem(api_server.KINDS, version, kinds)
+        monkeypatch.setitem(KINDS, version, kinds)
     return FakeCluster(host="https://127.0.0.9:6443")
 
 

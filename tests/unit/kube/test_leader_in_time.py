@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes import api_server
+from tests.support.fakes.kinds import KINDS
 from tests.unit.kube.fake_cluster import MORE_KINDS, FakeCluster
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.errors import AccessDenied, ApiUnavailable, KubeError, NotFound
@@ -26,7 +26,7 @@ MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     for version, kinds in MORE_KINDS.items():
-        monkeypatch.setitem(api_server.KINDS, version, kinds)
+        monkeypatch.setitem(KINDS, version, kinds)
     made = FakeCluster()
     for module in (leader_election, startup_denials):
         monkeypatch.setattr(module, "time", made.clock)

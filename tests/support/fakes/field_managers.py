@@ -1,0 +1,96 @@
+"""Who manages which field of an object: `metadata.managedFields`."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.support.fakes.json_patch import Json
+
+Path = tuple[str, ...]
+
+_ATOMIC = {("Deployment", "selector")}
+"""Structures that one manager owns as a whole."""
+
+
+def managed_fields(body: Json, *, manager: str, operation: str = "Apply") -> list[Json]:
+    """Return `metadata.managedFields` for the fields of an applied object."""
+    kind = str(body["kind"])
+    fields = {
+        f"f:{key}": _fields(kind, value) for key, value in body.items() if key not in ("apiVersion", "kind", "metadata")
+    }
+    metadata = body.get("metadata", {})
+    named = {f"f:{key}": _fields(kind, metadata[key]) for key in ("annotations", "labels") if metadata.get(key)}
+    if named:
+        fields["f:metadata"] = named
+    if kind == "Deployment":
+        fields["f:spec"].update({f"f:{key}": {} for parent, key in _ATOMIC if parent == kind})
+    return [
+        {
+            "manager": manager,
+            "operation": operation,
+            "apiVersion": body["apiVersion"],
+            "fieldsType": "FieldsV1",
+            "fieldsV1": fields,
+        }
+    ]
+
+
+def _fields(kind: str, value: Any) -> Json:
+    if isinstance(value, dict):
+        return {f"f:{key}": _fields(kind, each) for key, each in value.items()}
+    if isinstance(value, list) and all(isinstance(each, dict) and "name" in each for each in value):
+        return {_element(each): {".": {}, **_fields(kind, each)} for each in value}
+    return {}
+
+
+def hand_over(before: Json, after: Json, *, manager: str = "") -> list[Json]:
+    """Return the entries after an update: `manager` manages what it has changed, and nobody what is gone."""
+    old, new = dict(_leaves(before)), dict(_leaves(after))
+    entries: list[Json] = copy.deepcopy(before["metadata"].get("managedFields", []))
+    for path in [path for path, value in old.items() if path not in new or new[path] != value]:
+        for entry in entries:
+            _drop(entry["fieldsV1"], path)
+    changed = [path for path, value in new.items() if path not in old or old[path] != value]
+    if manager and changed:
+        own = next((each for each in entries if (each["manager"], each["operation"]) == (manager, "Update")), None)
+        if own is None:
+            own = {"manager": manager, "operation": "Update", "apiVersion": after["apiVersion"], "fieldsV1": {}}
+            entries.append({**own, "fieldsType": "FieldsV1"})
+        for path in changed:
+            fields = own["fieldsV1"]
+            for key in path:
+                fields = fields.setdefault(key, {})
+    return [each for each in entries if each["fieldsV1"]]
+
+
+def _leaves(body: Json) -> Iterator[tuple[Path, Any]]:
+    metadata = {key: value for key, value in body["metadata"].items() if key in ("annotations", "labels")}
+    parts = {key: value for key, value in body.items() if key not in ("apiVersion", "kind", "status")}
+    yield from _leaves_below((), {**parts, "metadata": metadata})
+
+
+def _leaves_below(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _leaves_below((*path, f"f:{key}"), each)
+    elif isinstance(value, list) and value and all(isinstance(each, dict) and "name" in each for each in value):
+        for each in value:
+            yield from _leaves_below((*path, _element(each)), each)
+    else:
+        yield path, value
+
+
+def _element(value: Json) -> str:
+    return f"k:{json.dumps({'name': value['name']}, separators=(',', ':'))}"
+
+
+def _drop(fields: Json, path: Path) -> None:
+    key, *rest = path
+    if key not in fields:
+        return
+    _drop(fields[key], tuple(rest)) if rest else fields[key].clear()
+    if not fields[key] or list(fields[key]) == ["."]:
+        del fields[key]
