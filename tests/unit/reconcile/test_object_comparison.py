@@ -51,8 +51,8 @@ class Compared:
         self.cluster = FakeCluster()
         self.comparer = ObjectComparer(xapp(), self.cluster.kube, self.cluster.kube)
 
-    async def install(self, body: JsonObject, resource: Resource = CONFIGMAPS) -> None:
-        await self.cluster.kube.apply(resource, "one", body, namespace="ns", field_manager="helm")
+    async def install(self, body: JsonObject, resource: Resource = CONFIGMAPS, *, manager: str = "helm") -> None:
+        await self.cluster.kube.apply(resource, "one", body, namespace="ns", field_manager=manager)
 
     async def edit(self, change: JsonObject, resource: Resource = CONFIGMAPS) -> None:
         """Change an object so that Helm no longer manages its fields."""
@@ -96,8 +96,7 @@ async def test_a_changed_field_is_named_with_who_changed_it(compared: Compared) 
 
 async def test_an_equal_object_that_others_manage_has_no_drift(compared: Compared) -> None:
     body = manifest(data={"a": "b"})
-    await compared.install(body)
-    await compared.edit({})
+    await compared.install(body, manager="jane")
     found = await compared.compare(body)
     assert (found.drift, found.unknown, found.managed) == (None, "", b"")
     assert compared.dry_runs == 1
@@ -179,8 +178,7 @@ async def test_a_dry_run_that_is_refused_names_the_fields(compared: Compared, fi
             raise Invalid("no: a secret value", errors=tuple(FieldError(each, "is wrong") for each in fields))
 
     body = manifest(data={"a": "b"})
-    await compared.install(body)
-    await compared.edit({})
+    await compared.install(body, manager="jane")
     compared.cluster.transport.before = refuse
     found = await compared.compare(body)
     if fields:
