@@ -143,12 +143,12 @@ def test_a_container_that_needs_more_memory_says_so_and_retry_waits_for_it_again
     dashboard.screenshots("out-of-memory")
 
     assert xapps.status(NAME)["lastAttempt"]["outcome"] == "Unhealthy"
-    expect(cause.get_by_text("not healthy within spec.timeout")).to_be_visible()
+    expect(cause.get_by_text("not healthy after 3s (spec.timeout)")).to_be_visible()
     cause.get_by_role("button", name="Retry").click()
     expect(page.get_by_text("Accepted: it is tried again")).to_be_visible()
     # The failed attempt is forgotten, although the container still fails.
     xapps.wait_until(lambda: "lastAttempt" not in xapps.status(NAME), what="the retry", xapp=NAME)
-    expect(cause.get_by_text("not healthy within spec.timeout")).to_have_count(0)
+    expect(cause.get_by_text("not healthy after 3s (spec.timeout)")).to_have_count(0)
     expect(cause.get_by_text(re.compile(r"container main: .*OOMKilled.*exit 137"))).to_be_visible()
     # It has room now, as after a mend on the node: the label makes the simulated container fail.
     xapps.kubectl("label", "pods", "--selector", f"app={NAME}", "xapp-operator.io/test-fail-")
@@ -223,7 +223,7 @@ def test_the_page_of_a_failed_xapp_does_not_jump_while_it_loads(
     page.route("**/health", hold)
     dashboard.open(f"/xapps/{xapps.namespace}/{NAME}")
     cause = page.get_by_role("region", name="Why it is not Ready")
-    expect(cause.get_by_text("not healthy within spec.timeout")).to_be_visible()
+    expect(cause.get_by_text("not healthy after 3s (spec.timeout)")).to_be_visible()
     for route in held:
         route.continue_()
     page.unroute("**/health", hold)

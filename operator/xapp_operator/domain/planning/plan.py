@@ -236,7 +236,10 @@ def _plan_held_revision(inputs: PlanInput) -> Action | None:
         or inputs.release.status != DEPLOYED
     ):
         return None
-    return Nothing(f"revision {inputs.held_revision} is held by rollback-to until the spec changes")
+    return Nothing(
+        f"rolled back to revision {inputs.held_revision}, which is held until values, version or another field of the "
+        "spec changes"
+    )
 
 
 def _plan_unavailable_source(inputs: PlanInput) -> Action | None:

@@ -72,10 +72,15 @@ def _plan_after_failed_rollback(inputs: PlanInput, last: Attempt) -> Action | No
 
 def plan_health_timeout(inputs: PlanInput, last: Attempt) -> Action:
     """Return the action after `spec.timeout` without health: roll an upgrade back, or say so."""
-    message = f"not healthy within spec.timeout ({inputs.spec.timeout}): {inputs.root_cause}"
+    message = unhealthy_message(inputs.spec.timeout, inputs.root_cause)
     if last.action != UPGRADE:
         return Wait(Reason.HEALTH_CHECK_FAILED, message)
     return _roll_back_unhealthy(inputs, last) or _stall_without_rollback(inputs, Reason.HEALTH_CHECK_FAILED, message)
+
+
+def unhealthy_message(timeout: str, root_cause: str) -> str:
+    """Return why a release is not Ready after `spec.timeout`. The list of the dashboard leaves the beginning out."""
+    return f"not healthy after {timeout} (spec.timeout): {root_cause}"
 
 
 def backoff_wait(inputs: PlanInput, action: str, reason: Reason) -> Wait | None:

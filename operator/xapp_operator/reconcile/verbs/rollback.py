@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.domain.planning.actions import RejectRollback, Rollback
+from xapp_operator.domain.planning.plan_failures import unhealthy_message
 from xapp_operator.domain.planning.plan_input import UPGRADE, Attempt, AttemptOutcome, TestOutcome, TestRun
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
@@ -51,7 +52,13 @@ async def rollback(
             request.draft = replace(request.draft, held_revision=action.revision)
         else:
             failed_test = _failed_test(request)
-            attempt = rolled_back_attempt(undone_attempt or attempt, action.revision, root_cause, failed_test)
+            attempt = rolled_back_attempt(
+                undone_attempt or attempt,
+                action.revision,
+                timeout=request.xapp.spec.timeout,
+                root_cause=root_cause,
+                failed_test=failed_test,
+            )
             context.events.record(
                 request.raw, event_type="Warning", reason=Reason.ROLLBACK_SUCCEEDED, message=attempt.message
             )
@@ -77,12 +84,14 @@ def _failed_test(request: ReconcileRequest) -> TestRun | None:
     return test if failed and test is not None and test.revision == request.draft.release.revision else None
 
 
-def rolled_back_attempt(attempt: Attempt, revision: int, root_cause: str, failed_test: TestRun | None) -> Attempt:
+def rolled_back_attempt(
+    attempt: Attempt, revision: int, *, timeout: str, root_cause: str, failed_test: TestRun | None
+) -> Attempt:
     """Return the undone attempt as a permanent failure, so that the same digests are not tried again."""
     advice = f"rolled back to revision {revision}; change spec, chart or values, or set the annotation retry-at"
     if attempt.outcome is AttemptOutcome.FAILED:
         return replace(attempt, permanent=True, message=f"{attempt.message}; {advice}")
-    cause = f"not healthy within spec.timeout: {root_cause}" if failed_test is None else failed_test.message
+    cause = unhealthy_message(timeout, root_cause) if failed_test is None else failed_test.message
     return replace(
         attempt,
         action=UPGRADE,  # `attempt` may be an earlier try of the rollback, which was interrupted

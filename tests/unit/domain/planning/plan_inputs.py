@@ -8,7 +8,7 @@ import pytest
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, XAppSpec
 from xapp_operator.api.spec_parts import DriftDetection, UpgradePolicy
-from xapp_operator.domain.planning.actions import Action, RejectRollback, Wait
+from xapp_operator.domain.planning.actions import Action, Nothing, RejectRollback, Wait
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     INSTALL,
@@ -33,6 +33,10 @@ GENERATION = 7
 
 OLD = Digests("chart-old", "values-old")
 WANTED = Digests("chart-new", "values-new")
+
+HELD_AT_1 = Nothing(
+    "rolled back to revision 1, which is held until values, version or another field of the spec changes"
+)
 OTHER = Digests("chart-other", "values-other")
 
 

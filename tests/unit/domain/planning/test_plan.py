@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.domain.planning.plan_inputs import (
     DEPLOYED_BEFORE,
+    HELD_AT_1,
     NOW,
     OLD,
     TIMEOUT,
@@ -333,7 +334,7 @@ def test_rules_apply_in_their_order() -> None:
         ({"observed": ObservedState(ours, unready_dependencies=("b",))}, Rollback(1, hold=True)),
         (
             {"requests": AnnotationRequests()},
-            Nothing("revision 1 is held by rollback-to until the spec changes"),
+            HELD_AT_1,
         ),
         (
             {"held_revision": None, "attempt": None, "observed": ObservedState(ours, repository_missing=True)},

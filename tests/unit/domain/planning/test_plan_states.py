@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.domain.planning.plan_inputs import (
     DEPLOYED_BEFORE,
+    HELD_AT_1,
     INSTALLED,
     NOW,
     OLD,
@@ -91,17 +92,17 @@ ROLLBACK_AND_HOLD = [
     case(
         "held",
         plan_input(HELD_OLD, held=1),
-        Nothing("revision 1 is held by rollback-to until the spec changes"),
+        HELD_AT_1,
     ),
     case(
         "held-and-degraded",
         plan_input(HELD_OLD, held=1, health=HealthStatus.DEGRADED),
-        Nothing("revision 1 is held by rollback-to until the spec changes"),
+        HELD_AT_1,
     ),
     case(
         "held-while-the-source-is-away",
         plan_input(HELD_OLD, held=1, desired=SourceUnavailable("away")),
-        Nothing("revision 1 is held by rollback-to until the spec changes"),
+        HELD_AT_1,
     ),
     case("hold-ends-with-the-generation", plan_input(HELD_OLD, held=1, current=False), Upgrade()),
     case("hold-ends-when-removed-by-hand", plan_input(held=1), Install()),

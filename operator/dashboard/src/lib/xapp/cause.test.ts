@@ -144,7 +144,7 @@ describe('the cause', () => {
 
   it('tells the revision that was given up from the one in force again', () => {
     const rolledBack =
-      'not healthy within spec.timeout: pod kpi-9: container xapp: ErrImagePull; rolled back to revision 1'
+      'not healthy after 3s (spec.timeout): pod kpi-9: container xapp: ErrImagePull; rolled back to revision 1'
     const failed = { ...FAILED, message: rolledBack }
     const other = causeOf(failed, CRASH)
     expect(other).toMatchObject({ restored: 1, culprit: { pod: 'kpi-0' } })

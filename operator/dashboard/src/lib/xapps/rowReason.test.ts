@@ -8,13 +8,13 @@ const reasonOf = (message: string | null, phase = 'Degraded', reason = 'HealthCh
 describe('rowReason', () => {
   it('begins with the container at fault, which a long name of a pod would push out of the row', () => {
     const message =
-      'not healthy within spec.timeout (20s): pod kpi-7d5-lfgs7: container xapp: CrashLoopBackOff (exit code 42)'
+      'not healthy after 20s (spec.timeout): pod kpi-7d5-lfgs7: container xapp: CrashLoopBackOff (exit code 42)'
     expect(reasonOf(message)).toBe('container xapp: CrashLoopBackOff (exit code 42) (pod kpi-7d5-lfgs7)')
     expect(reasonOf('pod kpi-0: container xapp: OOMKilled')).toBe('container xapp: OOMKilled (pod kpi-0)')
   })
 
   it('leaves out the timeout that has passed: the phase and the page tell of it', () => {
-    expect(reasonOf('not healthy within spec.timeout (5m0s): Job once: BackoffLimitExceeded')).toBe(
+    expect(reasonOf('not healthy after 5m0s (spec.timeout): Job once: BackoffLimitExceeded')).toBe(
       'Job once: BackoffLimitExceeded',
     )
   })
@@ -31,10 +31,10 @@ describe('rowReason', () => {
 
   it('says first that it was rolled back: the row calls the revision in force Healthy', () => {
     const advice = 'rolled back to revision 1; change spec, chart or values, or set the annotation retry-at'
-    expect(reasonOf(`not healthy within spec.timeout: pod kpi-0: container xapp: OOMKilled; ${advice}`)).toBe(
+    expect(reasonOf(`not healthy after 3s (spec.timeout): pod kpi-0: container xapp: OOMKilled; ${advice}`)).toBe(
       'Rolled back to revision 1: container xapp: OOMKilled (pod kpi-0)',
     )
-    expect(reasonOf(`not healthy within spec.timeout: pod kpi-0: Unschedulable; ${advice}`)).toBe(
+    expect(reasonOf(`not healthy after 3s (spec.timeout): pod kpi-0: Unschedulable; ${advice}`)).toBe(
       'Rolled back to revision 1: pod kpi-0: Unschedulable',
     )
   })

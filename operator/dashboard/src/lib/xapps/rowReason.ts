@@ -2,7 +2,7 @@ import { currentMessage, type Told } from '~/lib/xapp/currentMessage'
 
 const POD_AT_FAULT = /^.*?\bpod (\S+): (container \S+: .+)$/s
 const TEMPLATE_AT_FAULT = /^the chart refuses the values at (\S+:\d+:\d+): (.+?)(?:\. Fix the values)?$/s
-const TIMEOUT = /^not healthy within spec\.timeout(?: \([^)]*\))?: /
+const TIMEOUT = /^not healthy after \S+ \(spec\.timeout\): /
 const ROLLED_BACK = /^; (rolled back to revision \d+)/
 
 /**
