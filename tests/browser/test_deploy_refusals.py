@@ -80,12 +80,15 @@ def test_the_schema_refuses_at_the_line_of_the_value(dashboard: Dashboard, accou
     expect(
         page.get_by_role("button", name=re.compile("line 4.*image.tagg is no value of this chart: image.tag"))
     ).to_be_visible()
-    expect(page.get_by_role("button", name=re.compile("line 5.*image.tag:"))).to_be_visible()
+    expect(
+        page.get_by_role("button", name=re.compile(r"line 5.*image\.tag must match \^\[0-9\.\]\+\$"))
+    ).to_be_visible()
     dashboard.check_accessibility()
     dashboard.screenshots("deploy-schema")
 
     page.get_by_role("button", name="Preview").click()
-    assert "Values, replicas" in summary_text(page)
+    assert "Values, replicas: must be at least 0" in summary_text(page)
+    assert "Values, image.tag: must match ^[0-9.]+$" in summary_text(page)
     # What page and gateway both find wrong is listed once.
     expect(page.get_by_role("button", name=re.compile("line 2.*replicas"))).to_have_count(1)
     assert values_text(page) == values

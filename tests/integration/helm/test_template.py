@@ -13,6 +13,7 @@ from aiohttp import web
 
 from tests.integration.helm.conftest import SIMPLE, MakeChart
 from tests.support.charts import chart_archive
+from tests.support.schema_messages import SCHEMA_MESSAGES
 from xapp_operator.config import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout, ValuesInvalid
 from xapp_operator.helm import engine as engine_module
@@ -132,6 +133,17 @@ async def test_each_schema_violation_is_one_error(offline: HelmEngine, chart: Ma
     with pytest.raises(ValuesInvalid) as caught:
         await offline.template(request(archive, values={"port": "x", "mode": "c"}))
     assert {error.field for error in caught.value.errors} == {"values.must", "values.port", "values.mode"}
+
+
+async def test_violations_are_worded_as_on_the_page_that_edits_values(offline: HelmEngine, chart: MakeChart) -> None:
+    rows = SCHEMA_MESSAGES
+    schema: dict[str, Any] = {"$schema": "http://json-schema.org/draft-07/schema#"}
+    schema["properties"] = {f"v{at}": row["schema"] for at, row in enumerate(rows)}
+    archive = chart({**SIMPLE, "values.schema.json": json.dumps(schema)})
+    with pytest.raises(ValuesInvalid) as caught:
+        await offline.template(request(archive, values={f"v{at}": row["value"] for at, row in enumerate(rows)}))
+    said = [(f"values.v{at}{path[1:]}", words) for at, row in enumerate(rows) for path, words in row["says"].items()]
+    assert sorted((error.field, error.message) for error in caught.value.errors) == sorted(said)
 
 
 async def test_values_of_a_subchart_are_named_by_their_whole_path(offline: HelmEngine, chart: MakeChart) -> None:

@@ -57,9 +57,9 @@ def unmask(new: JsonObject, old: JsonObject) -> JsonObject:
     unmatched: list[str] = []
     result = cast("JsonObject", _unmask(new, old, redact(old), path="values", unmatched=unmatched))
     if unmatched:
-        message = f"{MASK} does not stand for a known value here: give the value itself"
+        message = f"has {MASK}, which stands for no known value here: give the value itself"
         raise ValuesInvalid(
-            f"{unmatched[0]}: {message}", errors=tuple(FieldError(field=path, message=message) for path in unmatched)
+            f"{unmatched[0]} {message}", errors=tuple(FieldError(field=path, message=message) for path in unmatched)
         )
     return result
 

@@ -1,7 +1,7 @@
 """Parses helm's message about values that violate a chart's JSON schema: one `FieldError` for each violation. Pure.
 
 For each chart of the tree, helm prints its name and an indented list of `- at '<JSON pointer>': <problem>`
-(github.com/santhosh-tekuri/jsonschema v6). Values that it quotes are left out.
+(github.com/santhosh-tekuri/jsonschema v6). `schema_messages.py` words the problems.
 """
 
 from __future__ import annotations
@@ -9,26 +9,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import takewhile
 from typing import Final
 
 from xapp_operator.errors import ChartInvalid, FieldError, ValuesInvalid, XAppError
+from xapp_operator.helm.results.schema_messages import (
+    NOT_ALLOWED,
+    REQUIRED,
+    quoted_texts,
+    schema_message,
+    unescape_quotes,
+)
 
 HEADLINE: Final = "values don't meet the specifications of the schema(s) in the following chart(s):"
 SCHEMA_ERRORS_MAX: Final = 50
 
 _CHART_LINE: Final = re.compile(r"^(?P<chart>[A-Za-z0-9][\w.-]*):$")
 _VIOLATION_LINE: Final = re.compile(r"^(?P<indent> *)- at '(?P<pointer>(?:[^'\\]|\\.)*)': (?P<text>.*)$")
-_QUOTED: Final = re.compile(r"'((?:[^'\\]++|\\.)*+)(?:(?P<end>')|\\?\Z)")
 _GROUP_MESSAGES: Final = frozenset({"validation failed", "'allOf' failed"})
 _ALTERNATIVE_MESSAGES: Final = ("'anyOf' failed", "'oneOf' failed, none matched")
-_LEADING_VALUE: Final = re.compile(r"^(?:'(?:[^'\\]|\\.)*'|\S+) (?=does not match pattern |is not valid )")
-_FORMAT_CAUSE: Final = re.compile(r"^(is not valid [^:]+): .*$", re.DOTALL)
-_BOUND_MESSAGE: Final = re.compile(r"^(\w+): got .+?, want (.+)$")
-_GO_NUMBER: Final = re.compile(r"^(-?[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]+)?)(?:\u00d710(⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}))?$")
-_SUPERSCRIPTS: Final = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-_PLAIN_EXPONENT_MAX: Final = 20
+_PROPERTY_NAME: Final = "invalid propertyName "
+_CONTAINS: Final = ("no items match contains schema", "min ", "max ")
+"""The items that do not count are listed below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,55 +98,54 @@ def _violation_errors(entries: Sequence[_Violation], prefix: str) -> Iterator[Fi
         position += 1
         if entry.text in _GROUP_MESSAGES:
             continue
+        is_outer = entry.text in _ALTERNATIVE_MESSAGES or entry.text.startswith((_PROPERTY_NAME, *_CONTAINS))
+        inner = _nested_violations(entries, position, entry.indent) if is_outer else ()
+        position += len(inner)
         if entry.text in _ALTERNATIVE_MESSAGES:
-            inner = _nested_violations(entries[position:], entry.indent)
-            position += len(inner)
-            alternatives = dict.fromkeys(_without_value(one.text) for one in inner if one.text not in _GROUP_MESSAGES)
-            yield FieldError(
-                _field_path(prefix, entry.pointer), f"matches none of the alternatives: {'; '.join(alternatives)}"
-            )
-            continue
-        yield from _field_errors_of(entry, prefix)
+            alternatives = _messages_below(inner, entry, prefix)
+            yield FieldError(_field_path(prefix, entry.pointer), f"matches none of the alternatives: {alternatives}")
+        elif entry.text.startswith(_PROPERTY_NAME):
+            # Its pointer, and those below, are wrong in jsonschema v6.
+            name = "".join(quoted_texts(entry.text)[:1])
+            reasons = _messages_below(inner, entry, prefix)
+            yield FieldError(prefix, f"has the key {name}, which the chart's schema refuses: {reasons}")
+        else:
+            yield from _field_errors_of(entry, prefix)
 
 
-def _nested_violations(entries: Sequence[_Violation], indent: int) -> Sequence[_Violation]:
-    return list(takewhile(lambda entry: entry.indent > indent, entries))
+def _nested_violations(entries: Sequence[_Violation], start: int, indent: int) -> Sequence[_Violation]:
+    following = (entries[at] for at in range(start, len(entries)))
+    return list(takewhile(lambda entry: entry.indent > indent, following))
+
+
+def _messages_below(inner: Sequence[_Violation], outer: _Violation, prefix: str) -> str:
+    """Return the messages of the violations inside of another one, each once, with their paths below it."""
+    base = _field_path(prefix, outer.pointer)
+    headings = {*_GROUP_MESSAGES, *_ALTERNATIVE_MESSAGES}
+    errors = [error for one in inner if one.text not in headings for error in _field_errors_of(one, prefix)]
+    return "; ".join(dict.fromkeys(f"{_path_below(base, error.field)}{error.message}" for error in errors))
+
+
+def _path_below(base: str, field: str) -> str:
+    return f"{field[len(base) :].removeprefix('.')} " if field.startswith((f"{base}.", f"{base}[")) else ""
 
 
 def _field_errors_of(entry: _Violation, prefix: str) -> Iterator[FieldError]:
-    field = _field_path(prefix, entry.pointer)
-    names = [_unescape_quotes(found[1]) for found in _QUOTED.finditer(entry.text) if found["end"]]
-    if entry.text.startswith(("missing property ", "missing properties ")):
-        yield from (FieldError(f"{field}.{name}", "is required") for name in names)
-    elif entry.text.startswith("additional properties "):
-        yield from (FieldError(f"{field}.{name}", "is not allowed by the chart's schema") for name in names)
+    field, text = _field_path(prefix, entry.pointer), entry.text
+    if text.startswith(("missing property ", "missing properties ")):
+        yield from (FieldError(f"{field}.{name}", REQUIRED) for name in quoted_texts(text))
+    elif text.startswith("additional properties "):
+        yield from (FieldError(f"{field}.{name}", NOT_ALLOWED) for name in quoted_texts(text))
+    elif text.startswith("properties "):
+        *names, given = quoted_texts(text) or [""]
+        yield from (FieldError(f"{field}.{name}", f"{REQUIRED} if {given} is given") for name in names)
     else:
-        yield FieldError(field, _without_value(entry.text))
-
-
-def _without_value(text: str) -> str:
-    text = _FORMAT_CAUSE.sub(r"\1", _LEADING_VALUE.sub("", text))
-    return _BOUND_MESSAGE.sub(lambda found: f"{found[1]}: want {_plain_number(found[2])}", text)
-
-
-def _plain_number(text: str) -> str:
-    """Return a bound as a schema has it: helm prints 1000 as `1,000`, and millions as a power of ten."""
-    found = _GO_NUMBER.match(text)
-    if found is None:
-        return text
-    exponent = int((found[2] or "0").translate(_SUPERSCRIPTS))
-    if abs(exponent) > _PLAIN_EXPONENT_MAX:
-        return text
-    return f"{Decimal(found[1].replace(',', '')).scaleb(exponent):f}"
+        yield FieldError(field, schema_message(text))
 
 
 def _field_path(prefix: str, pointer: str) -> str:
     field = prefix
-    for token in _unescape_quotes(pointer).split("/")[1:]:
+    for token in unescape_quotes(pointer).split("/")[1:]:
         name = token.replace("~1", "/").replace("~0", "~")
         field += f"[{name}]" if name.isdecimal() else f".{name}"
     return field
-
-
-def _unescape_quotes(text: str) -> str:
-    return text.replace("\\'", "'").replace("\\\\", "\\")

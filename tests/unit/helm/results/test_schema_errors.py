@@ -1,8 +1,11 @@
 """Violations of a chart's schema, each with the path of its value. The texts are helm 4.3.1's."""
 
+from typing import Any
+
 import pytest
 
-from xapp_operator.errors import ChartInvalid, FieldError, ValuesInvalid
+from tests.support.schema_messages import SCHEMA_MESSAGES
+from xapp_operator.errors import ChartInvalid, ValuesInvalid
 from xapp_operator.helm.results.error_rules import error_from_stderr
 from xapp_operator.helm.results.schema_errors import HEADLINE, schema_error
 
@@ -38,11 +41,11 @@ def errors(message: str, *, chart: str = "") -> list[tuple[str, str]]:
 def test_each_violation_is_one_field_error() -> None:
     assert errors(MANY) == [
         ("values.must", "is required"),
-        ("values.l[1]", "got number, want string"),
-        ("values.a", "got string, want integer"),
-        ("values.b", "value must be one of 'x', 'y'"),
-        ("values.c.d", "does not match pattern '^[a-z]+$'"),
-        ("values.c.p", "minimum: want 3"),
+        ("values.l[1]", "must be a string, not a number"),
+        ("values.a", "must be an integer, not a string"),
+        ("values.b", "must be one of 'x', 'y'"),
+        ("values.c.d", "must match ^[a-z]+$"),
+        ("values.c.p", "must be at least 3"),
         ("values.c.z", "is not allowed by the chart's schema"),
         ("values.c.zz", "is not allowed by the chart's schema"),
     ]
@@ -61,7 +64,7 @@ def test_no_value_is_quoted() -> None:
 
 def test_values_of_a_subchart_have_its_name_in_their_path() -> None:
     assert errors(SUBCHART, chart="par") == [
-        ("values.a", "got string, want integer"),
+        ("values.a", "must be an integer, not a string"),
         ("values.sub.must", "is required"),
     ]
 
@@ -76,23 +79,54 @@ def test_a_bound_is_a_plain_number_and_the_value_is_left_out() -> None:
         "- at '/d': maximum: got 1\u00d710³⁰⁸, want 1\u00d710³⁰⁰",
     )
     assert [message for _, message in errors("\n".join((f"Error: {HEADLINE}", "hello:", *lines)))] == [
-        "maximum: want 1000",
-        "exclusiveMinimum: want 0.00001",
-        "maximum: want 3600000",
-        "minimum: want -1.5",
-        "maximum: want 1234567890123",
-        "maximum: want 1\u00d710³⁰⁰",
+        "must be at most 1000",
+        "must be more than 0.00001",
+        "must be at most 3600000",
+        "must be at least -1.5",
+        "must be at most 1234567890123",
+        "must be at most 1\u00d710³⁰⁰",
     ]
 
 
-def test_alternatives_are_one_violation() -> None:
-    lines = ("- at '/x': 'anyOf' failed", "  - at '/x': got object, want string", "  - at '/x': got object, want null")
-    text = "\n".join((HEADLINE, "hello:", *lines))
-    error = schema_error(text, chart="hello")
-    assert error is not None
-    assert error.errors == (
-        FieldError("values.x", "matches none of the alternatives: got object, want string; got object, want null"),
-    )
+@pytest.mark.parametrize("row", SCHEMA_MESSAGES, ids=lambda row: str(row["says"])[:60])
+def test_each_rule_has_the_message_of_the_page(row: dict[str, Any]) -> None:
+    found = errors("\n".join((f"Error: {HEADLINE}", "hello:", *row["helm"])))
+    assert dict(found) == {f"values.{path}": message for path, message in row["says"].items()}
+    assert len(found) == len(row["says"])
+
+
+@pytest.mark.parametrize(
+    ("lines", "field", "message"),
+    [
+        (["- at '/v': last 2 additionalItem(s) not allowed"], "values.v", "has 2 items too many"),
+        (["- at '/v': last 1 additionalItem(s) not allowed"], "values.v", "has 1 item too many"),
+        (
+            [
+                "- at '/v': min 2 items required to match contains schema, but none matched",
+                "  - at '/v/0': got x, want y",
+            ],
+            "values.v",
+            "has too few items that the chart's schema asks for: at least 2",
+        ),
+        (
+            ["- at '/v': max 1,000 items required to match contains schema, but matched 1,001 items at 0 1"],
+            "values.v",
+            "has too many items that the chart's schema asks for: at most 1000",
+        ),
+        (
+            ["- at '/elsewhere': invalid propertyName 'A'", "  - at '': 'A' does not match pattern '^[a-z]+$'"],
+            "values",
+            "has the key A, which the chart's schema refuses: must match ^[a-z]+$",
+        ),
+        (["- at '/v': value is not 'base64' encoded: illegal data"], "values.v", "must be encoded as base64"),
+        (["- at '/v': value is not of mediatype 'a/b': x"], "values.v", "must have the media type a/b"),
+        (["- at '/v': 'contentSchema' failed"], "values.v", "has content that the chart's schema refuses"),
+        (["- at '/v': a rule of tomorrow"], "values.v", "a rule of tomorrow"),
+        (["- at '/v': tomorrow: got 1, want 2"], "values.v", "tomorrow: got 1, want 2"),
+    ],
+)
+def test_rules_that_the_page_words_otherwise_or_does_not_know(lines: list[str], field: str, message: str) -> None:
+    assert errors("\n".join((f"Error: {HEADLINE}", "hello:", *lines))) == [(field, message)]
 
 
 def test_keys_with_odd_characters_keep_their_names() -> None:

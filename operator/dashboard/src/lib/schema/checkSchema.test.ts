@@ -34,13 +34,13 @@ describe('values against the schema of a chart', () => {
   it('fail where they stand, once each', () => {
     const found = problems({ owner: 'j', replicas: 0, image: { tag: 'x' }, hosts: [{ name: 'a' }, {}], extra: 1 })
     expect(found.map(([path]) => path).sort()).toEqual(['extra', 'hosts[1].name', 'image.tag', 'owner', 'replicas'])
-    expect(Object.fromEntries(found)['hosts[1].name']).toBe('This is missing.')
-    expect(Object.fromEntries(found)['image.tag']).toBe('The text does not match ^[0-9.]+$.')
-    expect(Object.fromEntries(found).extra).toBe('The schema of the chart does not allow this.')
+    expect(Object.fromEntries(found)['hosts[1].name']).toBe('is required')
+    expect(Object.fromEntries(found)['image.tag']).toBe('must match ^[0-9.]+$')
+    expect(Object.fromEntries(found).extra).toBe("is not allowed by the chart's schema")
   })
 
   it('name a wrong type', () => {
-    expect(problems({ owner: 5 })).toEqual([['owner', 'The type "number" is invalid. Expected "string".']])
+    expect(problems({ owner: 5 })).toEqual([['owner', 'must be a string, not a number']])
   })
 
   it('are not checked where the schema refers to other documents', () => {

@@ -102,9 +102,9 @@ describe('errors of the API about values', () => {
       { field: 'xAppForm.owner', message: 'not here' },
     ])
     expect(problems.map(({ line, message }) => [line, message])).toEqual([
-      [3, 'image.tag: must be text'],
-      [2, 'image.missing: is missing'],
-      [5, 'hosts[0].name: x'],
+      [3, 'image.tag must be text'],
+      [2, 'image.missing is missing'],
+      [5, 'hosts[0].name x'],
     ])
     expect(text.slice(problems[0]?.from, problems[0]?.to)).toBe('1')
   })

@@ -54,7 +54,7 @@ export function checkValuesSchema(text: string, chart: ChartFacts): SchemaResult
   const entries = entriesOf(parsed)
   const shown = check.problems.filter(({ path }) => !isMasked(valueAt(merged, path)))
   const problems = shown.map(({ path, message }): MarkedProblem => {
-    const label = path.length === 0 ? message : `${pathText(path)}: ${message}`
+    const label = `${path.length === 0 ? 'The values' : pathText(path)} ${message}`
     return { ...placeOf(parsed, path, label, entries), severity: 'error', path: pathText(path) }
   })
   return { problems, unchecked: null }

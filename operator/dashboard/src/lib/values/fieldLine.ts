@@ -52,7 +52,7 @@ export function valuesProblems(text: string, errors: readonly FieldError[]): Yam
   const entries = entriesOf(parsed)
   const starts = lineStarts(text)
   return about.map(({ field, message, line, column }) => {
-    const label = field === 'values' ? message : `${field.slice('values'.length).replace(/^\./, '')}: ${message}`
+    const label = field === 'values' ? message : `${field.slice('values'.length).replace(/^\./, '')} ${message}`
     const start = line ? starts[line - 1] : undefined
     if (line && start !== undefined) {
       const end = (starts[line] ?? text.length + 1) - 1
