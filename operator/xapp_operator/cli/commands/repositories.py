@@ -196,12 +196,14 @@ def versions(
     name: RepositoryArgument,
     chart: Annotated[str, typer.Argument(metavar="CHART", help="Name of the chart.")],
     namespace: NamespaceOption = None,
+    search: SearchOption = None,
     limit: LimitOption = None,
     output: OutputOption = Format.TABLE,
 ) -> None:
     """List the versions of a chart, the newest first."""
     path = f"/api/repositories/{segment(session.required_namespace(namespace))}/{segment(name)}/charts"
-    records = session.client.list_all(f"{path}/{segment(chart)}/versions", limit=limit)
+    params = {"search": search} if search else {}
+    records = session.client.list_all(f"{path}/{segment(chart)}/versions", params, limit=limit)
     if output is Format.NAME:
         for each in records:
             session.output.line(text(each, "version"))

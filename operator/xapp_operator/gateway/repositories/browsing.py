@@ -36,7 +36,7 @@ from xapp_operator.gateway.catalog.repository_store import RepositoryEntry
 from xapp_operator.kube.client import KubeClient
 
 INLINE_SEARCH_MAX: Final = 1000
-"""Indexes with more charts are searched in a thread, so that other requests do not wait."""
+"""More charts of an index, or versions of a chart, are searched in a thread, so that other requests do not wait."""
 
 INDEX_TEXT_MAX: Final = 1024
 ICON_URL_MAX: Final = 2048
@@ -178,6 +178,21 @@ async def search_charts(index: ChartIndex, searches: Sequence[str]) -> Sequence[
     if len(index.names) <= INLINE_SEARCH_MAX:
         return _search_any(index, searches)
     return await asyncio.to_thread(_search_any, index, searches)
+
+
+async def search_versions(versions: Sequence[ChartVersion], searches: Sequence[str]) -> Sequence[ChartVersion]:
+    """Return those of `versions` with any of the texts in version or appVersion, in their order; all without a text."""
+    if not searches:
+        return versions
+    if len(versions) <= INLINE_SEARCH_MAX:
+        return _filter_versions(versions, searches)
+    return await asyncio.to_thread(_filter_versions, versions, searches)
+
+
+def _filter_versions(versions: Sequence[ChartVersion], searches: Sequence[str]) -> Sequence[ChartVersion]:
+    needles = [search.casefold() for search in searches]
+    texts = ((each, each.version.casefold(), each.app_version.casefold()) for each in versions)
+    return [each for each, *fields in texts if any(needle in field for needle in needles for field in fields)]
 
 
 def _search_any(index: ChartIndex, searches: Sequence[str]) -> Sequence[str]:

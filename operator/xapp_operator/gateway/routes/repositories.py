@@ -36,6 +36,7 @@ from xapp_operator.gateway.repositories.browsing import (
     list_chart_versions,
     load_index,
     search_charts,
+    search_versions,
     version_json,
 )
 from xapp_operator.gateway.repositories.usage import repository_records
@@ -181,6 +182,7 @@ async def list_charts(request: Request) -> Response:
         parameters=[
             *REPOSITORY_PARAMETERS,
             document_parameter("chart", "Name of the chart.", location="path"),
+            document_filter("search", "Only versions with this text in version or appVersion; case-insensitive."),
             RETRY_PARAMETER,
         ],
         problems={**BROWSING_PROBLEMS, 404: "No such repository, or it has no such chart."},
@@ -188,13 +190,15 @@ async def list_charts(request: Request) -> Response:
 )
 async def list_versions(request: Request) -> Response:
     """Return one page of a chart's versions."""
-    context = await _get_repository_context(request, parameters=_PARAMETERS)
+    context = await _get_repository_context(request, parameters=_PARAMETERS, filters=("search",))
     page_request = parse_list_request(context.query, context.gateway.settings, name="versions")
     chart, retry = request.path_params["chart"], context.query.boolean(RETRY)
-    versions = await list_chart_versions(
+    all_versions = await list_chart_versions(
         context.caller.client, context.gateway.chart_sources, context.saved, chart, retry=retry
     )
-    key = "versions", context.saved.uid, chart
+    searches = context.query.texts("search")
+    versions = await search_versions(all_versions, searches)
+    key = "versions", context.saved.uid, chart, searches
     memory_bytes = VERSION_BYTES * len(versions)
     walks = Walks(context.gateway.snapshots, context.caller.user, key, memory_bytes=memory_bytes)
     return list_response(request, context.query, page_request, versions, to_json=version_json, walks=walks)

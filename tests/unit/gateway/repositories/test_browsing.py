@@ -149,10 +149,29 @@ async def test_versions_are_listed_newest_first(shelf: Shelf, site: WebServer) -
         "description": None,
     }
     assert (found[0]["created"], found[0]["digest"], len(found[0]["description"])) == (None, None, 1024)
-    assert (await shelf.get("/charts/hello/versions", search="x")).status_code == 400
+    assert (await shelf.get("/charts/hello/versions", sort="name")).status_code == 400
     answer = await shelf.get("/charts/nothing/versions")
     assert answer.status_code == 404
     assert 'has no chart "nothing"' in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("count", [3, 1500])
+async def test_a_search_finds_versions_of_every_age(shelf: Shelf, site: WebServer, count: int) -> None:
+    many = [{"version": f"2.0.{at}"} for at in range(count)]
+    site.routes["/index.yaml"] = index(
+        hello=[{"version": "1.0.0-RC.1", "appVersion": "Kyiv"}, {"version": "1.0.0", "appVersion": "7"}, *many]
+    )
+    shelf.save(str(site.url("")))
+
+    async def found(**query: object) -> list[str]:
+        return [each["version"] for each in await shelf.content("/charts/hello/versions", **query)]
+
+    assert await found(search="rc.1") == await found(search="KYIV") == ["1.0.0-RC.1"]
+    assert await found(search="1.0.0") == ["1.0.0", "1.0.0-RC.1"]
+    assert await found(search=["kyiv", f"2.0.{count - 1}"]) == [f"2.0.{count - 1}", "1.0.0-RC.1"]
+    page = (await shelf.get("/charts/hello/versions", search="2.0.", per_page=1, page=2)).json()
+    assert (page["total_count"], page["content"][0]["version"]) == (count, f"2.0.{count - 2}")
+    assert await found(search="none") == []
 
 
 @pytest.mark.parametrize("icon", ["javascript:alert(1)", "data:image/svg+xml,<svg/>", "//example.com", "http://a b"])

@@ -2,10 +2,10 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useDeferredValue } from 'react'
 
 import { chartVersionQuery } from '~/api/queries/charts'
-import { chartsQuery, saveRepository, versionsQuery, type Repository } from '~/api/queries/repositories'
+import { chartsQuery, saveRepository, type Repository } from '~/api/queries/repositories'
 import { useFetchLimit } from '~/api/useFetchLimit'
 import { apiField, LABELS } from '~/lib/deploy/form'
-import { describeError, fieldErrors, Problem } from '~/lib/problem'
+import { describeError, fieldErrors } from '~/lib/problem'
 import { isPlainHttp, PLAIN_HTTP_LABEL } from '~/lib/repositories/form'
 import { allOf, refused, type Right } from '~/lib/rights'
 import { Button } from '~/ui/Button'
@@ -23,7 +23,7 @@ import styles from './deploy.module.css'
 import { FormField, type FieldsProps } from './IdentityFields'
 import { RepositoryField } from './RepositoryField'
 import { idOf, useSavedRepository } from './useSavedRepository'
-import { offeredVersions } from './offeredVersions'
+import { useOfferedVersions } from './useOfferedVersions'
 import {
   credentialField,
   inDeployForm,
@@ -204,7 +204,8 @@ function NewRepositoryFields(props: RepositoryChartProps) {
 
 const READING_INDEX = { waitsFor: 'The gateway reads the index of the repository' }
 const EXACT_OR_RANGE = 'An exact version, or a range such as >=0.2 <1'
-const NOT_FOUND = 404
+/** A chart with more of them is searched by the gateway. */
+const VERSIONS_SHOWN = 100
 
 export function ChartField({ fields, problems, onChange, onBlur, chosen }: ChosenProps) {
   const search = useDeferredValue(fields.chartName.trim())
@@ -215,7 +216,8 @@ export function ChartField({ fields, problems, onChange, onBlur, chosen }: Chose
     enabled: canList,
     retry: false,
   })
-  const items = (charts.data?.content ?? []).map(({ name, latest, description }) => ({
+  const { content = [], total_count: total = 0 } = (canList ? charts.data : undefined) ?? {}
+  const items = content.map(({ name, latest, description }) => ({
     id: name,
     label: name,
     description: [latest, description].filter((part) => part !== null && part !== '').join(', '),
@@ -224,7 +226,7 @@ export function ChartField({ fields, problems, onChange, onBlur, chosen }: Chose
     <ComboBox
       label={LABELS.chartName}
       name={apiField('chartName')}
-      items={canList ? items : []}
+      items={items}
       value={fields.chartName}
       onChange={(value) => onChange('chartName', value)}
       onBlur={() => onBlur('chartName')}
@@ -234,6 +236,8 @@ export function ChartField({ fields, problems, onChange, onBlur, chosen }: Chose
       description={
         chosen?.type === 'oci' ? (
           'A registry cannot list its charts: type the name.'
+        ) : total > items.length ? (
+          `Showing ${items.length} of ${total}: type to search`
         ) : (
           <Waiting what={READING_INDEX.waitsFor} isRunning={canList && charts.isLoading} atMost={fetchSeconds} />
         )
@@ -251,18 +255,9 @@ export function VersionField({
   chosen,
 }: ChosenProps & { onVersion: (version: string) => void }) {
   const chart = useDeferredValue(fields.chartName.trim())
-  const canList = chosen !== null && chart !== ''
-  const versions = useQuery({
-    ...versionsQuery(chosen?.namespace ?? '', chosen?.name ?? '', chart),
-    enabled: canList,
-    retry: false,
-  })
-  // The name of the chart may be half typed.
-  const error = versions.error instanceof Problem && versions.error.status === NOT_FOUND ? null : versions.error
   const value = chosenVersion(fields)
-  const known = canList ? (versions.data?.content ?? []) : []
-  const total = canList ? (versions.data?.total_count ?? 0) : 0
-  const items = offeredVersions(known, value).map(({ version, appVersion }) => ({
+  const { versions, total, query } = useOfferedVersions(chosen, chart, value)
+  const items = versions.map(({ version, appVersion }) => ({
     id: version,
     label: version,
     description: appVersion === null ? '' : `app ${appVersion}`,
@@ -276,11 +271,11 @@ export function VersionField({
       onChange={onVersion}
       onBlur={() => onBlur('chartVersion')}
       isFiltered
-      read={canList ? { what: 'versions', query: { ...versions, error }, ...READING_INDEX } : undefined}
+      read={chosen === null || chart === '' ? undefined : { what: 'versions', query, ...READING_INDEX }}
       isRequired
       description={
-        known.length < total
-          ? `${EXACT_OR_RANGE}. The newest ${known.length} of ${total} can be chosen: type an older one`
+        total > VERSIONS_SHOWN
+          ? `${EXACT_OR_RANGE}. Showing ${versions.length} of ${total}: type to search`
           : EXACT_OR_RANGE
       }
       error={problems.get(apiField('chartVersion')) ?? null}
