@@ -69,7 +69,8 @@ def values_text(
         merged = merge_values(*layers, parse_settings(settings, strings))
     except ValuesInvalid as error:
         raise InputRefused(error.message) from error
-    return dump_values_text(merged).encode()
+    # An empty text is refused: it may be a file that could not be read.
+    return (dump_values_text(merged) or "{}\n").encode()
 
 
 def parse_settings(settings: Sequence[str], strings: Sequence[str]) -> JsonObject:

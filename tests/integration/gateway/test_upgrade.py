@@ -48,8 +48,21 @@ def test_a_field_given_as_null_is_removed(deployed: GatewayClient) -> None:
 def test_new_values_replace_all_old_values(deployed: GatewayClient) -> None:
     assert deployed.put_deployment(deployed.deployment_form(), values="other: 1").status_code == 202
     assert deployed.xapp()["spec"]["values"] == {"other": 1}
-    assert deployed.put_deployment(deployed.deployment_form(), values="").status_code == 202
+    assert deployed.put_deployment(deployed.deployment_form(), values="{}").status_code == 202
     assert deployed.xapp()["spec"]["values"] == {}
+
+
+@pytest.mark.parametrize("text", ["", "# greeting: hi\n"])
+def test_a_part_without_values_does_not_remove_the_values(deployed: GatewayClient, text: str) -> None:
+    before = deployed.xapp()["spec"]["values"]
+    for query in ({}, {"dryRun": "true"}):
+        refused = deployed.put_deployment(deployed.deployment_form(), values=text, **query)
+        assert refused.status_code == 422, refused.text
+        (error,) = refused.json()["errors"]
+        assert (error["field"], "send {} to remove all values" in error["message"]) == ("values", True)
+    assert deployed.xapp()["spec"]["values"] == before
+    form = deployed.deployment_form(xAppName="other")
+    assert deployed.post_deployment(form, file=ARCHIVE, values=text).status_code == 202, "a new one has none to remove"
 
 
 def test_a_masked_secret_sent_back_keeps_its_value(deployed: GatewayClient) -> None:

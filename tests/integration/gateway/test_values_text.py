@@ -231,8 +231,14 @@ def test_values_can_be_emptied(deployed: GatewayClient) -> None:
     assert (stored(deployed), text_of(deployed)) == (({}, None), "")
 
 
-@pytest.mark.parametrize("text", ["", " \n\n"])
-def test_an_empty_body_does_not_remove_the_values(deployed: GatewayClient, text: str) -> None:
+def test_comments_without_values_can_be_edited(client: GatewayClient) -> None:
+    client.deploy(CHART, values="# none yet\n")
+    assert put(client, "# still none\n").status_code == 202
+    assert (stored(client)[0], text_of(client)) == ({}, "# still none\n")
+
+
+@pytest.mark.parametrize("text", ["", " \n\n", "# zeta: 1\n", "---\n# none\n", "null\n"])
+def test_a_body_without_values_does_not_remove_the_values(deployed: GatewayClient, text: str) -> None:
     for query in ({}, {"dryRun": "true"}):
         refused = put(deployed, text, **query)
         assert refused.status_code == 422, refused.text

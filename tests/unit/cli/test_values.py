@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.stand_in_gateway import Reply, StandInGateway
 from tests.unit.cli.conftest import Xapp
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.cli.errors import CliError
-from xapp_operator.cli.values_input import parse_settings
+from xapp_operator.cli.values_input import parse_settings, values_text
 from xapp_operator.cli.values_patch import patch_text
 
 TEXT = """\
@@ -94,3 +96,8 @@ def test_config_set_sends_the_text_if_it_has_comments(gateway: StandInGateway, x
     gateway.reply(f"{path}/config", Reply(b"replicas: 2\n"), record)
     assert xapp("config", "set", "n/a", "replicas=3", "--gateway", gateway.url).code == 0
     assert (gateway.requests[-1].method, gateway.requests[-1].body) == ("PATCH", b'{"replicas": 3}')
+
+
+def test_files_without_values_are_sent_as_an_empty_object(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").write_text("# none\n")
+    assert values_text([str(tmp_path / "empty.yaml")] * 2, [], []) == b"{}\n"

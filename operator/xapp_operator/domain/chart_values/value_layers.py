@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.domain.chart_values.values import merge_values
+from xapp_operator.domain.chart_values.values import helm_values, merge_values
 from xapp_operator.domain.chart_values.values_text import dump_values_text, mask_values_text
 from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, deeper_than
 from xapp_operator.domain.masking.redaction import MASK, redact
@@ -52,10 +52,13 @@ class ValuesLayer:
 
 
 def effective_values(layers: Sequence[ValuesLayer]) -> JsonObject | None:
-    """Return what the chart gets from all layers, masked; None if one of them cannot be shown."""
+    """Return what the chart gets from all layers, masked and with numbers as helm rounds them.
+
+    None if one of the layers cannot be shown.
+    """
     shown = [layer.masked for layer in layers]
     known = [values for values in shown if values is not None]
-    return redact(merge_values(*known)) if len(known) == len(shown) else None
+    return redact(helm_values(merge_values(*known))) if len(known) == len(shown) else None
 
 
 def _masked(value: Json) -> Json:

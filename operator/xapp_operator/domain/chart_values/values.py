@@ -70,8 +70,27 @@ def _canonical_value(value: Json) -> Json:
         return [_canonical_value(member) for member in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    number = float(value)
-    return int(number) if number.is_integer() else number
+    return helm_number(value)
+
+
+def helm_number(number: float) -> int | float:
+    """Return a number as helm hands it to a chart: helm reads each one as a float64; a whole one is an `int` here."""
+    read = float(number)
+    return int(read) if read.is_integer() else read
+
+
+def helm_values(values: JsonObject) -> JsonObject:
+    """Return values with the whole numbers that helm rounds as the chart gets them."""
+    return {key: _helm_value(member) for key, member in values.items()}
+
+
+def _helm_value(value: Json) -> Json:
+    if isinstance(value, dict):
+        return helm_values(value)
+    if isinstance(value, list):
+        return [_helm_value(member) for member in value]
+    # A float is one already, and 1e300 is not written with 300 digits.
+    return helm_number(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def equal_values(one: Json, other: Json) -> bool:

@@ -13,6 +13,7 @@ from yaml.events import Event, MappingStartEvent, ScalarEvent, SequenceStartEven
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.common.text import shorten
 from xapp_operator.domain.chart_values import yaml_scalars
+from xapp_operator.domain.chart_values.values import helm_number
 from xapp_operator.domain.chart_values.yaml_events import YamlReader
 from xapp_operator.domain.chart_values.yaml_scalars import ScalarRefused
 from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, MAX_NODES
@@ -144,7 +145,7 @@ def _rounded_numbers(value: Json, steps: list[str]) -> Iterator[str]:
         members = ((f".{key}", member) for key, member in value.items())
     elif isinstance(value, list):
         members = ((f"[{index}]", item) for index, item in enumerate(value))
-    elif isinstance(value, int) and not isinstance(value, bool) and int(float(value)) != value:
+    elif isinstance(value, int) and not isinstance(value, bool) and helm_number(value) != value:
         yield "".join(steps)
     for step, member in members:
         steps.append(step)

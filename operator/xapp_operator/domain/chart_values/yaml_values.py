@@ -40,9 +40,22 @@ _UNSAFE_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\u
 def load_values(
     data: bytes | str, *, source: str, max_bytes: int, repeated_keys: bool = False, exact_integers: bool = False
 ) -> JsonObject:
-    """Return the object that helm would read from a values file.
+    """Return the object that helm would read from a values file; an empty one for a file without an object.
 
-    An empty file, or one of comments only, is an empty object. Whole numbers are `int`, those beyond 64 bits `float`.
+    Arguments and errors are those of `load_stated_values`.
+    """
+    stated = load_stated_values(
+        data, source=source, max_bytes=max_bytes, repeated_keys=repeated_keys, exact_integers=exact_integers
+    )
+    return stated or {}
+
+
+def load_stated_values(
+    data: bytes | str, *, source: str, max_bytes: int, repeated_keys: bool = False, exact_integers: bool = False
+) -> JsonObject | None:
+    """Return the object in a values file; None for a file without one: empty, of comments only, or null.
+
+    Whole numbers are `int`, those beyond 64 bits `float`.
 
     Args:
         data: the file.
@@ -212,7 +225,7 @@ class _ValuesBuilder(TreeBuilder[Scalar]):
 
     exact_integers = False
 
-    def root(self) -> JsonObject:
+    def root(self) -> JsonObject | None:
         result: Tree[Scalar] = None
         for start, value in self.roots():
             if value is None:
@@ -222,7 +235,7 @@ class _ValuesBuilder(TreeBuilder[Scalar]):
             if not isinstance(value, dict):
                 raise YamlRefused(start, "values must be an object, lines of `key: value`.")
             result = value
-        return cast("JsonObject", result or {})
+        return cast("JsonObject | None", result)
 
     def scalar(self, event: ScalarEvent) -> Scalar:
         try:

@@ -246,7 +246,7 @@ def _decode_keys(secret: JsonObject) -> dict[int, bytes]:
 
 def _decode_revocations(secret: JsonObject) -> Revocations:
     try:
-        return Revocations.parse(base64.b64decode(text(obj(secret, "data"), REVOCATIONS_ENTRY) or "", validate=True))
+        return Revocations.parse(base64.b64decode(text(obj(secret, "data"), REVOCATIONS_ENTRY), validate=True))
     except ValueError as error:
         # To go on without the list would bring back sessions that were signed out.
         raise KubeError(

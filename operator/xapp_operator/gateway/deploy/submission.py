@@ -83,7 +83,8 @@ async def validate_submission(
         parts: all parts.
         settings: the bounds.
         threads: reads values and archives; their number bounds the archives that are unpacked at a time.
-        current_values: the values of the XApp to upgrade; a mask in the new values keeps the current value.
+        current_values: the values of the XApp to upgrade, None for a new one; a mask in the new values keeps the
+            current value.
 
     Raises:
         InputError: for the first invalid one of parts, form, repository, values and archive, naming all of its invalid
@@ -102,7 +103,7 @@ async def validate_submission(
     repository = None if part is None else validate_repository_part(part, valid_form, settings=settings)
     values = chart = None
     if VALUES_PART in parts.files:
-        read = partial(_read_values_part, parts.files[VALUES_PART], settings=settings, current=current_values or {})
+        read = partial(_read_values_part, parts.files[VALUES_PART], settings=settings, current=current_values)
         values = await _run_in_thread(threads, VALUES_PART, read)
     if FILE_PART in parts.files:
         chart = await read_chart_file(parts.files[FILE_PART], settings=settings, threads=threads)
@@ -177,7 +178,7 @@ def require_chart_file(submission: Submission) -> None:
         raise invalid_file_part("is required with method 'Upload Chart': send the chart archive (.tgz)")
 
 
-def _read_values_part(path: Path, *, settings: Settings, current: JsonObject) -> SentValues:
+def _read_values_part(path: Path, *, settings: Settings, current: JsonObject | None) -> SentValues:
     return read_values(path.read_bytes(), source=VALUES_PART, max_bytes=settings.values_max_bytes, current=current)
 
 

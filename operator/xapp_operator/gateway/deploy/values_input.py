@@ -20,7 +20,7 @@ from xapp_operator.domain.chart_values.values_text import (
     is_text_of,
     text_to_keep,
 )
-from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, deeper_than, load_values
+from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, deeper_than, load_stated_values
 from xapp_operator.domain.control_characters import require_plain_values
 from xapp_operator.domain.masking.redaction import redact, unmask
 from xapp_operator.errors import ValuesInvalid, XAppError
@@ -40,23 +40,28 @@ class SentValues:
     kept_text: str | None = field(default=None, repr=False)
 
 
-def read_values(data: bytes, *, source: str, max_bytes: int, current: JsonObject) -> SentValues:
+def read_values(data: bytes, *, source: str, max_bytes: int, current: JsonObject | None) -> SentValues:
     """Return the values in a YAML text; takes a second for a large one.
+
+    A text that says nothing does not remove the current values: curl sends an empty one if it cannot read a file.
 
     Args:
         data: the text.
         source: what the text is called in errors.
         max_bytes: its maximum size.
-        current: the values of the XApp; a mask in the text keeps the value there.
+        current: the values of the XApp, None for a new one; a mask in the text keeps the value there.
 
     Raises:
-        ValuesInvalid: with line and column of each error.
+        ValuesInvalid: with line and column of each error; for a text that would remove the values and does not say so.
     """
-    values = load_values(data, source=source, max_bytes=max_bytes, exact_integers=True)
+    stated = load_stated_values(data, source=source, max_bytes=max_bytes, exact_integers=True)
     written = data.decode("utf-8-sig")
+    if stated is None and current is not None and (current or not written.strip()):
+        raise ValuesInvalid.for_field(source, "are a text without values: send {} to remove all values")
+    values = stated or {}
     try:
         require_plain_values(values)
-        values = unmask(values, current)
+        values = unmask(values, current or {})
     except ValuesInvalid as error:
         raise locate(error, written) from None
     return SentValues(values, written, text_to_keep(written, values))

@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.domain.chart_values.values import apply_merge_patch
-from xapp_operator.errors import ValuesInvalid
 from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.deploy.preconditions import ExpectedXApp
 from xapp_operator.gateway.deploy.values_input import SentValues, read_values
@@ -157,9 +156,6 @@ async def replace_values(request: Request) -> Response:
     async def read_change() -> ValuesChange:
         if sends_yaml(request):
             text = await read_body(request, what="values", max_bytes=max_bytes)
-            if not text.strip():
-                # curl sends an empty body if it cannot read the file after --data-binary.
-                raise ValuesInvalid.for_field("values", "are an empty text: send {} to remove all values")
             return lambda current: read_values(text, source="values", max_bytes=max_bytes, current=current)
         body = await read_json_object(request, what="body", max_bytes=max_bytes)
         values = validate_body(body, ValuesRequest, unchecked=("values",)).values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from typing import Final
 
@@ -127,6 +128,16 @@ def test_of_a_secret_only_the_keys_are_shown() -> None:
     }
     assert "hidden" not in (layers[1].shown_text or "hidden")
     assert effective_values((*layers, ValuesLayer("ConfigMap/c", None))) is None
+
+
+def test_the_effective_values_have_numbers_as_helm_rounds_them() -> None:
+    layers = (
+        ValuesLayer("chart", {"a": 2**53 + 1, "list": [{"b": 2**63 - 1}]}),
+        ValuesLayer("yours", {"c": 2**53 - 1}),
+    )
+    assert effective_values(layers) == {"a": 2**53, "list": [{"b": 2**63}], "c": 2**53 - 1}
+    whole = {"yes": True, "far": 1e300, "half": 0.5, "text": str(2**53 + 1)}
+    assert json.dumps(effective_values([ValuesLayer("chart", whole)])) == json.dumps(whole)
 
 
 def test_long_keys_above_many_values_take_no_more_memory_than_the_text() -> None:

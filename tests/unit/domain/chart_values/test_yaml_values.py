@@ -18,6 +18,7 @@ from xapp_operator.domain.chart_values.yaml_values import (
     MAX_NODES,
     dump_values,
     load_json,
+    load_stated_values,
     load_values,
 )
 from xapp_operator.errors import ValuesInvalid
@@ -276,3 +277,20 @@ def test_invalid_json_is_refused(text: str, problem: str) -> None:
 def test_json_that_is_not_utf8_is_refused() -> None:
     with pytest.raises(ValuesInvalid, match="form is not UTF-8: line 2"):
         load_json(b'{\n"a": "\xff"}', source="form")
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("", None),
+        ("# a: 1\n", None),
+        ("---\n# c\n", None),
+        ("null\n", None),
+        ("{}", {}),
+        ("# c\n{}\n", {}),
+        ("a:", {"a": None}),
+    ],
+)
+def test_a_text_without_an_object_is_told_from_an_empty_object(text: str, stated: JsonObject | None) -> None:
+    assert load_stated_values(text, source="values", max_bytes=MIB) == stated
+    assert load_values(text, source="values", max_bytes=MIB) == (stated or {})

@@ -36,11 +36,16 @@ export interface DeploymentParts {
   repository?: Readonly<Omit<RepositorySettings, 'url'>> | undefined
 }
 
+/** The gateway refuses an empty text: it may be a file that could not be read. */
+export function sentValues(text: string): string {
+  return text.trim() === '' ? '{}' : text
+}
+
 function multipart({ form, file, provenance, values, repository }: DeploymentParts): FormData {
   const body = new FormData()
   body.append('xAppForm', JSON.stringify(form))
   if (repository !== undefined) body.append('repository', JSON.stringify(repository))
-  if (values !== undefined) body.append('values', values)
+  if (values !== undefined) body.append('values', sentValues(values))
   if (provenance !== undefined) body.append('provenance', provenance)
   if (file !== undefined) body.append('file', file)
   return body

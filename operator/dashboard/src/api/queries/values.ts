@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { request, type Schemas } from '~/api/client'
-import type { DryRun, Edited } from '~/api/queries/deployments'
+import { sentValues, type DryRun, type Edited } from '~/api/queries/deployments'
 import type { XApp } from '~/api/queries/xapps'
 import { apiPath, queryText } from '~/lib/query'
 import { parseJson } from '~/lib/values/parseJson'
@@ -31,11 +31,11 @@ export function configQuery(namespace: string, name: string) {
   })
 }
 
-// As text, because JSON would round 64-bit integers and lose the comments. The gateway refuses an empty text.
+// As text, because JSON would round 64-bit integers and lose the comments.
 async function put<T>(edited: Edited, text: string, dryRun: boolean): Promise<T> {
   const path = apiPath('api', 'xapps', edited.namespace, edited.name, 'config') + queryText(dryRun ? { dryRun } : {})
   const headers = { 'Content-Type': 'application/yaml', ...ifMatch(edited) }
-  const response = await request(path, { method: 'PUT', headers, body: text.trim() === '' ? '{}' : text })
+  const response = await request(path, { method: 'PUT', headers, body: sentValues(text) })
   return parseJson(await response.text()) as T
 }
 

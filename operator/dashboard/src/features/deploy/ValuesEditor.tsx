@@ -135,13 +135,17 @@ function Defaults({ text, otherwise }: { text: string; otherwise: string }) {
 
 const ORIGIN_NAMES: Readonly<Record<string, string>> = { chart: 'chart', address: 'address', yours: 'yours' }
 
+function roundedNote(written: string | undefined): string {
+  return written === undefined ? '' : `, helm rounds ${written}`
+}
+
 function Result({ layers, yours }: { layers: readonly { from: string; text: string | null }[]; yours: string }) {
   const result = useMemo(() => resultText([...layers, { from: 'yours', text: yours }]), [layers, yours])
   const notes = useMemo(
     () =>
       result.origins.map(({ line, from }): LineNote => ({
         line,
-        text: ORIGIN_NAMES[from] ?? from,
+        text: `${ORIGIN_NAMES[from] ?? from}${roundedNote(result.rounded.get(line))}`,
         tone: from === 'yours' ? 'strong' : 'quiet',
       })),
     [result],

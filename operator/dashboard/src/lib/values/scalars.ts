@@ -73,5 +73,10 @@ export const HELM_SCALARS: ScalarTag[] = [
 
 /** Whether helm, which holds every number as a float64, would change this whole number. */
 export function helmRounds(value: bigint): boolean {
-  return BigInt(Number(value)) !== value
+  return helmNumber(value) !== value
+}
+
+/** A whole number as helm hands it to a chart. */
+export function helmNumber(value: bigint): bigint {
+  return BigInt(Number(value))
 }

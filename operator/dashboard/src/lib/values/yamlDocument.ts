@@ -8,7 +8,7 @@ import {
   type ParsedNode,
   type SchemaOptions,
 } from 'yaml'
-import { HELM_SCALARS, helmRounds } from './scalars'
+import { HELM_SCALARS, helmNumber, helmRounds } from './scalars'
 import { pathText, type Path, type ValueObject } from './value'
 import { isMergeKey, keyText, scanNodes, TOO_DEEP, ValuesReader } from './yamlReader'
 
@@ -165,7 +165,7 @@ export function roundedIntegers(parsed: YamlText): YamlProblem[] {
   return entriesOf(parsed).flatMap(({ node, path }) => {
     if (!node || !isScalar(node) || typeof node.value !== 'bigint' || !helmRounds(node.value)) return []
     const [from, to] = node.range
-    const message = `${pathText(path)}: helm rounds ${String(node.value)} to ${String(BigInt(Number(node.value)))}. Write it in quotes if the chart accepts text.`
+    const message = `${pathText(path)}: helm rounds ${String(node.value)} to ${String(helmNumber(node.value))}. Write it in quotes if the chart accepts text.`
     return [{ ...positionAt(parsed.lines, from), from, to, message }]
   })
 }
