@@ -149,6 +149,7 @@ def get(
             ("Message", text(record, "message", "-")),
             ("Chart", _joined(chart, "repoName", "name", "version")),
             ("Release", f"{text(release, 'name', '-')}, revision {_number(release.get('revision'))}"),
+            *_held(record),
             ("Objects", f"{integer(resources, 'ready')} of {integer(resources, 'total')} healthy"),
             ("Created", text(record, "createdAt", "-")),
             ("Updated", text(record, "updatedAt", "-")),
@@ -220,6 +221,11 @@ def _row(record: JsonObject) -> Row:
         _joined(chart, "name", "version"),
         text(record, "source"),
     )
+
+
+def _held(record: JsonObject) -> list[Row]:
+    held = record.get("heldRevision")
+    return [] if held is None else [("Rolled back", f"revision {held} is in force until the spec changes")]
 
 
 def _number(value: Json) -> str:

@@ -204,6 +204,7 @@ def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
         ),
         tests_pending=text(obj(status, "lastTest"), "outcome") in _TESTS_PENDING,
         hook=HookObject(text(hook, "kind"), text(hook, "name")) if hook else None,
+        held_revision=(integer(status, "heldRevision") or None) if is_current else None,
     )
 
 
@@ -224,6 +225,7 @@ def build_entry(
     handled: tuple[HandledRequest, ...] = (),
     tests_pending: bool = False,
     hook: HookObject | None = None,
+    held_revision: int | None = None,
 ) -> XAppEntry:
     """Return the entry of an xApp from any source. The fields of its record are those of `schemas.records`.
 
@@ -243,6 +245,7 @@ def build_entry(
         handled: annotations that the operator has handled.
         tests_pending: whether the tests of its chart run, or are run again.
         hook: the hook that Helm waits for, or that failed.
+        held_revision: the revision that a requested rollback holds.
     """
     if not record.keys() <= _RECORD_FIELD_SET:
         raise KeyError(f"not fields of a record: {record.keys() - _RECORD_FIELD_SET}")
@@ -259,6 +262,7 @@ def build_entry(
         "conditions": _select_each(conditions, _CONDITION_FIELDS),
         "history": _select_each(history, REVISION_FIELDS),
         "resources": {"total": resources[0], "ready": resources[1]},
+        "heldRevision": held_revision,
     }
     uid = text(whole, "uid")
     values: dict[str, SortValue] = {sort: intern(text(whole, sort)) for sort in XAPP_SORTS}

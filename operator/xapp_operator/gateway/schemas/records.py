@@ -156,6 +156,10 @@ class XAppDetails(XAppRecord):
     conditions: list[ConditionModel]
     history: list[RevisionModel]
     resources: ResourceCountModel
+    held_revision: int | None = Field(
+        description="The revision that a requested rollback has put into force instead of the spec; null if none. A "
+        "change of the spec ends it."
+    )
 
 
 class Page(BaseModel, Generic[T]):

@@ -94,6 +94,18 @@ def test_the_detailed_record_has_conditions_history_and_resources() -> None:
     assert one["resources"] == {"total": 2, "ready": 2}
 
 
+def test_a_revision_that_a_rollback_holds_is_told_until_the_spec_changes() -> None:
+    def held(status: dict[str, Any], generation: int = 1) -> Any:
+        entry = build_xapp_entry(raw_xapp(status=status, metadata={"generation": generation}))
+        return json.loads(entry.detailed_record_json())["heldRevision"]
+
+    status = {**ready_status(), "heldRevision": 1}
+    assert held(ready_status()) is None
+    assert held(status) == 1
+    assert held(status, generation=2) is None, "the operator has not seen the new spec yet"
+    assert held({**status, "heldRevision": "1"}) is None
+
+
 def test_the_summary_is_the_record_without_chart_and_services() -> None:
     entry = build_xapp_entry(raw_xapp(status=ready_status()))
 

@@ -25,6 +25,7 @@ import { factsOf } from './chartFacts'
 import { ConflictBar, conflictTitle, isConflictProblem, isRefusedByConflict } from './ConflictBar'
 import { deploymentCurl, upgradeKubectl } from './copyCommands'
 import styles from './deploy.module.css'
+import { HeldNotice } from './HeldNotice'
 import { FormField } from './IdentityFields'
 import { localProblem } from '~/lib/localProblem'
 import { goneXApps, rightUntilGone } from '~/lib/goneXApps'
@@ -146,6 +147,9 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
     const between = configuration.layers.filter(({ from }) => from !== 'yours' && from !== 'chart')
     return [{ from: 'chart', text: facts.defaultsText }, ...between]
   }, [facts, configuration.layers])
+  const held = record?.heldRevision ?? null
+  const setValues = (text: string): void =>
+    draft.set((current) => ({ ...current, valuesText: text === current.baseValues ? null : text }))
   const fieldProps = { fields, problems, onChange: form.setField, onBlur: form.blurField }
   const command = {
     form: parts.form,
@@ -193,12 +197,21 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
         <FormField {...fieldProps} name="version" isRequired description={form.versionNote} />
         <FormField {...fieldProps} name="owner" isRequired />
       </div>
+      {held !== null && (
+        <HeldNotice
+          key={held}
+          namespace={namespace}
+          name={name}
+          revision={held}
+          text={form.valuesText}
+          onChange={setValues}
+          right={right('upgrade')}
+        />
+      )}
       <ValuesEditor
         ref={values}
         text={form.valuesText}
-        onChange={(text) =>
-          draft.set((current) => ({ ...current, valuesText: text === current.baseValues ? null : text }))
-        }
+        onChange={setValues}
         view={view}
         onView={setView}
         chart={facts}

@@ -28,6 +28,7 @@ import { useDraft } from '~/ui/useDraft'
 import { ConflictBar, conflictTitle, isConflictProblem, isRefusedByConflict } from './ConflictBar'
 import { valuesCurl, valuesKubectl } from './copyCommands'
 import styles from './deploy.module.css'
+import { HeldNotice } from './HeldNotice'
 import { PreviewPanel } from './PreviewPanel'
 import { Waiting } from '~/ui/Waiting'
 import { useMainKey } from './useMainKey'
@@ -76,6 +77,7 @@ export function ValuesForEditing({ config, uid, generation, refetch }: ValuesFor
   const draftKey = valuesDraftKey(namespace, name)
   const draft = useDraft(draftKey, initial, isTextChanged)
   const { text, base, revision } = draft.value
+  const held = record?.heldRevision ?? null
   const isChanged = text !== base
   // Another change of the spec, such as an owner, is no conflict: the values are what was edited.
   const isReplaced = draft.isDirty && uid !== draft.value.uid
@@ -179,7 +181,19 @@ export function ValuesForEditing({ config, uid, generation, refetch }: ValuesFor
           }}
         />
       )}
-      <p className={styles.muted}>{revision === null ? 'Not deployed yet' : `Based on revision ${revision}`}</p>
+      {held === null ? (
+        <p className={styles.muted}>{revision === null ? 'Not deployed yet' : `Based on revision ${revision}`}</p>
+      ) : (
+        <HeldNotice
+          key={held}
+          namespace={namespace}
+          name={name}
+          revision={held}
+          text={text}
+          onChange={change}
+          right={right('configure')}
+        />
+      )}
       <ValuesEditor
         ref={editor}
         text={text}

@@ -9,7 +9,8 @@ import { ProgressLine } from '~/features/xapp/ProgressLine'
 import { ReachPanel } from '~/features/xapp/ReachPanel'
 import { TestsPanel } from '~/features/xapp/TestsPanel'
 import { useOverviewReading } from '~/features/xapp/useOverviewReading'
-
+import { ButtonLink } from '~/ui/Link'
+import { Notice } from '~/ui/Notice'
 import { progressSteps } from '~/lib/xapp/steps'
 
 import styles from './OverviewPage.module.css'
@@ -31,6 +32,7 @@ export function OverviewPage(): ReactElement {
   return (
     <div className={styles.overview}>
       <div className={styles.pane}>
+        <HeldRevision />
         {isWatched && <ProgressLine />}
         <CausePanel />
         {!isWatched && <ProgressLine />}
@@ -43,5 +45,23 @@ export function OverviewPage(): ReactElement {
         <FactsPanel />
       </div>
     </div>
+  )
+}
+
+/** A rollback is no end: it says what ends it. */
+function HeldRevision(): ReactElement | null {
+  const { id, record, goneAt } = useOpenXApp()
+  if (record.heldRevision === null || goneAt !== null) return null
+  return (
+    <Notice
+      title={`Revision ${record.heldRevision} is in force by a rollback`}
+      actions={
+        <ButtonLink size="small" to="/xapps/$namespace/$name/values" params={id}>
+          Edit values
+        </ButtonLink>
+      }
+    >
+      The operator keeps it until the XApp changes: new values or an upgrade end the rollback.
+    </Notice>
   )
 }
