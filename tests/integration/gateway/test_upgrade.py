@@ -55,8 +55,8 @@ def test_new_values_replace_all_old_values(deployed: GatewayClient) -> None:
 @pytest.mark.parametrize("text", ["", "# greeting: hi\n"])
 def test_a_part_without_values_does_not_remove_the_values(deployed: GatewayClient, text: str) -> None:
     before = deployed.xapp()["spec"]["values"]
-    for query in ({}, {"dryRun": "true"}):
-        refused = deployed.put_deployment(deployed.deployment_form(), values=text, **query)
+    for dry_run in ("false", "true"):
+        refused = deployed.put_deployment(deployed.deployment_form(), values=text, dryRun=dry_run)
         assert refused.status_code == 422, refused.text
         (error,) = refused.json()["errors"]
         assert (error["field"], "send {} to remove all values" in error["message"]) == ("values", True)

@@ -136,7 +136,7 @@ def test_the_effective_values_have_numbers_as_helm_rounds_them() -> None:
         ValuesLayer("yours", {"c": 2**53 - 1}),
     )
     assert effective_values(layers) == {"a": 2**53, "list": [{"b": 2**63}], "c": 2**53 - 1}
-    whole = {"yes": True, "far": 1e300, "half": 0.5, "text": str(2**53 + 1)}
+    whole: JsonObject = {"yes": True, "far": 1e300, "half": 0.5, "text": str(2**53 + 1)}
     assert json.dumps(effective_values([ValuesLayer("chart", whole)])) == json.dumps(whole)
 
 
