@@ -50,6 +50,21 @@ it('copies no secret of values, also none in a comment, and keeps what the gatew
   expect(sentValues(valuesCurl(TARGET, '# password: geheim\nname: x'))).toBe('name: x')
 })
 
+it('asks for what the gateway has masked where there is no value to keep', () => {
+  const text = 'token: ••••••\nurl: https://jane:••••••@example.com\nargs: ["--key=••••••"]\nname: x'
+  const sent = sentValues(deploymentCurl({ form: FORM, fileName: 'a.tgz', valuesText: text }, null))
+  expect(sent).not.toContain('•')
+  expect(parseYaml(sent).values).toMatchObject({ token: '<token>', args: ['<args>'], name: 'x' })
+  for (const command of [
+    deploymentKubectl({ form: FORM, fileName: null, valuesText: text }, 'n'),
+    upgradeKubectl({ form: FORM, fileName: null, valuesText: text }, FORM, TARGET),
+    valuesKubectl(TARGET, text),
+  ]) {
+    expect(command).toContain('<token>')
+    expect(command).not.toContain('•')
+  }
+})
+
 it('removes all values only where the editor is empty', () => {
   expect(sentValues(valuesCurl(TARGET, ' \n'))).toBe('{}')
   expect(sentValues(deploymentCurl({ form: FORM, fileName: null, valuesText: '' }, TARGET))).toBe('{}')

@@ -31,7 +31,7 @@ export function deploymentCurl(
   const parts: CurlPart[] = [{ name: 'xAppForm', value: JSON.stringify(form) }]
   if (repository !== undefined) parts.push({ name: 'repository', value: JSON.stringify(repository) })
   if (valuesText !== null && (target !== null || valuesText.trim() !== '')) {
-    const input = yamlToCopy(valuesText)
+    const input = yamlToCopy(valuesText, { keepsMasks: target !== null })
     if (input === null) return CORRECT_YAML
     parts.push({ name: 'values', input })
   }
@@ -64,7 +64,7 @@ export function deploymentKubectl(
 
 /** curl for a change of the values, secrets as placeholders. */
 export function valuesCurl(edited: Edited, text: string): Command {
-  const input = yamlToCopy(text)
+  const input = yamlToCopy(text, { keepsMasks: true })
   if (input === null) return CORRECT_YAML
   return curlCommand({
     method: 'PUT',
@@ -75,15 +75,15 @@ export function valuesCurl(edited: Edited, text: string): Command {
 }
 
 /**
- * Values as text for the gateway: as they were written, if no secret is in them. What the gateway has masked stays, because
- * that keeps the value. Null if the text is no YAML.
+ * Values as text for the gateway: as they were written, if no secret is in them. With `keepsMasks`, what the gateway has
+ * masked stays, because that keeps the value; a new xApp has no value to keep. Null if the text is no YAML.
  */
-function yamlToCopy(text: string): string | null {
+function yamlToCopy(text: string, masks: { keepsMasks: boolean }): string | null {
   const { values, problems } = parseYaml(text)
   if (problems.length > 0) return null
   if (text.trim() === '') return '{}'
   const written = stringifyYaml(values)
-  const copied = stringifyYaml(withPlaceholders(values, { keepsMasks: true }))
+  const copied = stringifyYaml(withPlaceholders(values, masks))
   return copied === written && !holdsSecret(withoutMasks(text)) ? text : copied
 }
 

@@ -47,7 +47,7 @@ function masked(value: Value, place: Place): Value {
     return holdsSecret(rest) || withoutUserInfo(rest) !== rest ? placeholder(place.key) : value
   }
   const text = withoutUserInfo(value)
-  return holdsSecret(text) ? placeholder(place.key) : text
+  return holdsSecret(text) || text.includes(MASK) ? placeholder(place.key) : text
 }
 
 function placeOfItem(list: readonly Value[], index: number, place: Place): Place {
