@@ -115,7 +115,7 @@ lock: venv ## Write the lock files with hashes from pyproject.toml and package.j
 ##@ Test
 
 .PHONY: test
-test: lint types imports test-dashboard dashboard ## Check everything: lint, types, imports, and all tests. Needs no Docker, cluster or root.
+test: lint types imports workflows test-dashboard dashboard ## Check everything: lint, types, imports, and all tests. Needs no Docker, cluster or root.
 	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) --retry-cluster-tests $(PYTEST_ARGS) tests/browser tests/e2e tests/integration tests/security tests/unit
 
 .PHONY: test-unit
@@ -163,6 +163,10 @@ types: venv ## Check the types (mypy --strict).
 .PHONY: imports
 imports: venv ## Check the layers (import-linter).
 	@$(BIN)/lint-imports
+
+.PHONY: workflows
+workflows: venv ## Check the workflows in .github with actionlint.
+	@program=$$($(BIN)/python -m tests.localcluster tools actionlint | cut -f2); "$$program" -color
 
 .PHONY: audit
 audit: venv ## Look for known vulnerabilities of the locked packages and the Go programs (AUDIT_REQUIRED=1 fails if the data is not reachable).

@@ -19,6 +19,7 @@ CONTAINERD = "v2.4.2"
 RUNC = "v1.5.2"
 CNI_PLUGINS = "v1.9.1"
 GOVULNCHECK = "v1.8.0"
+ACTIONLINT = "v1.7.12"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,14 +216,28 @@ KPI_MONITOR = _local_program("kpi-monitor", modules=SAMPLES, package="samples")
 TEST_TOOLS: dict[str, Tool] = {tool.name: tool for tool in (_local_program("testpod"), KPI_MONITOR)}
 """The programs in containers of tests and samples, built only on demand."""
 
-AUDIT_TOOLS: dict[str, Tool] = {
-    "govulncheck": Tool(
-        name="govulncheck", version=GOVULNCHECK, module="govulncheck", package="golang.org/x/vuln/cmd/govulncheck"
+CHECK_TOOLS: dict[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            name="govulncheck",
+            version=GOVULNCHECK,
+            module="govulncheck",
+            package="golang.org/x/vuln/cmd/govulncheck",
+        ),
+        Tool(
+            name="actionlint",
+            version=ACTIONLINT,
+            module="actionlint",
+            package="github.com/rhysd/actionlint/cmd/actionlint",
+            ldflags=(f"-X github.com/rhysd/actionlint.version={ACTIONLINT}",),
+        ),
     )
 }
-"""The programs of `make audit`, built only on demand."""
+"""The programs of `make audit` and `make workflows`, built only on demand."""
 
 BUILD_CPU_SECONDS = {
+    "actionlint": 20,
     "cni": 15,
     "containerd": 150,
     "etcd": 110,
@@ -234,6 +249,6 @@ BUILD_CPU_SECONDS = {
 }
 """About how long one core builds all tools of a module. Others take a few seconds."""
 
-ALL_TOOLS = {**TOOLS, **NODE_TOOLS, **TEST_TOOLS, **AUDIT_TOOLS}
+ALL_TOOLS = {**TOOLS, **NODE_TOOLS, **TEST_TOOLS, **CHECK_TOOLS}
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kubectl")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.localcluster.binaries import Binaries, Producer, cache_root, platform_key
 from tests.localcluster.gobuild import BuildFailed, go_version
-from tests.localcluster.tools import AUDIT_TOOLS, GOTOOLS, NODE_TOOLS, TEST_TOOLS, TOOLS, Tool
+from tests.localcluster.tools import CHECK_TOOLS, GOTOOLS, NODE_TOOLS, TEST_TOOLS, TOOLS, Tool
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def make_binaries(root: Path, *producers: Producer) -> Binaries:
 
 
 def test_every_version_is_pinned_by_the_go_module() -> None:
-    for tool in (*TOOLS.values(), *NODE_TOOLS.values(), *AUDIT_TOOLS.values()):
+    for tool in (*TOOLS.values(), *NODE_TOOLS.values(), *CHECK_TOOLS.values()):
         if tool.package.startswith("xapp-operator.io/"):
             continue
         pinned = (GOTOOLS / tool.module / "go.mod").read_text()
