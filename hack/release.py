@@ -1,0 +1,57 @@
+"""What a release needs to know.
+
+`release.py version TAG` checks that a tag has the version of the project. `release.py notes VERSION` prints its part of
+the changelog.
+"""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def version_of_tag(tag: str, project: str) -> str:
+    """Return the version that a tag such as `v1.2.3` names.
+
+    Args:
+        tag: the tag.
+        project: the text of `pyproject.toml`.
+
+    Raises:
+        ValueError: the project has another version.
+    """
+    version = str(tomllib.loads(project)["project"]["version"])
+    if tag != f"v{version}":
+        raise ValueError(f"the tag is {tag}, and pyproject.toml has version {version}: the tag must be v{version}")
+    return version
+
+
+def notes_of(version: str, changelog: str) -> str:
+    """Return what the changelog says of a version, without its heading.
+
+    Raises:
+        ValueError: it says nothing of it.
+    """
+    for part in re.split(r"(?m)^## ", changelog)[1:]:
+        heading, _, text = part.partition("\n")
+        if heading.startswith(f"[{version}]") and text.strip():
+            return text.strip() + "\n"
+    raise ValueError(f"CHANGELOG.md has no part with the heading `## [{version}]`: move what is unreleased there")
+
+
+def main(arguments: list[str]) -> None:
+    """Print `version=…`, or the notes of a version."""
+    command, argument = arguments
+    if command == "version":
+        print(f"version={version_of_tag(argument, (ROOT / 'pyproject.toml').read_text())}")
+    else:
+        print(notes_of(argument, (ROOT / "CHANGELOG.md").read_text()), end="")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except ValueError as error:
+        sys.exit(f"error: {error}")

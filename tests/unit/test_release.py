@@ -1,0 +1,77 @@
+"""The tag of a release has the version of the project, and its notes are that part of the changelog."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+def release(*arguments: str, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, root / "hack" / "release.py", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def project(folder: Path, changelog: str) -> Path:
+    """Return a project of version 1.2.3."""
+    (folder / "hack").mkdir()
+    (folder / "hack" / "release.py").write_bytes((ROOT / "hack" / "release.py").read_bytes())
+    (folder / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n')
+    (folder / "CHANGELOG.md").write_text(changelog)
+    return folder
+
+
+def test_the_tag_has_the_version_of_the_project() -> None:
+    assert release("version", f"v{VERSION}").stdout == f"version={VERSION}\n"
+
+
+@pytest.mark.parametrize("tag", [f"v{VERSION}0", VERSION, f"v{VERSION}-rc.1"])
+def test_another_tag_is_refused(tag: str) -> None:
+    refused = release("version", tag)
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"error: the tag is {tag}, and pyproject.toml has version {VERSION}: the tag must be v{VERSION}\n"
+    )
+
+
+def test_the_notes_are_the_part_of_the_version(tmp_path: Path) -> None:
+    changelog = (
+        "# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2026-12-01\n\n### Added\n\n- One.\n\n## [1.2.2]\n\n- Old.\n"
+    )
+    assert release("notes", "1.2.3", root=project(tmp_path, changelog)).stdout == "### Added\n\n- One.\n"
+
+
+@pytest.mark.parametrize("changelog", ["## [Unreleased]\n\n- One.\n", "## [1.2.3]\n\n## [1.2.2]\n\n- Old.\n"])
+def test_a_version_without_notes_is_refused(changelog: str, tmp_path: Path) -> None:
+    refused = release("notes", "1.2.3", root=project(tmp_path, changelog))
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "move what is unreleased there" in refused.stderr
+
+
+def test_the_actions_of_the_workflows_are_pinned_by_digest() -> None:
+    workflows = [path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml")]
+    used = re.findall(r"(?m)uses: (.*)$", "\n".join(workflows))
+    assert len(used) > 5
+    for action in used:
+        assert action.startswith("./") or re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action), action
+
+
+def test_what_is_run_before_a_commit_are_targets_of_make() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    makefile = (ROOT / "Makefile").read_text()
+    targets = {each["entry"].removeprefix("make ") for each in hooks}
+    assert {"lint", "types", "imports"} <= targets
+    assert all(f"\n{target}: venv" in makefile for target in targets)
