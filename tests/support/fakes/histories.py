@@ -63,6 +63,7 @@ STALLED_REASONS = {
     "HealthCheckFailed",
     "InstallFailed",
     "RollbackFailed",
+    "TestFailed",
     "UpgradeFailed",
     "ValuesInvalid",
     "ChartInvalid",

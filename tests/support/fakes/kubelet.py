@@ -31,7 +31,7 @@ def _end(server: FakeApiServer, metadata: Json) -> None:
     body = server.find("pods", metadata["name"], namespace=metadata["namespace"])
     if body is None or body["metadata"]["uid"] != metadata["uid"]:
         return
-    fails = FAILS in metadata.get("labels", {})
+    fails = FAILS in body["metadata"].get("labels", {})
     terminated = {"exitCode": 1, "reason": "Error"} if fails else {"exitCode": 0, "reason": "Completed"}
     containers = [{"name": each["name"], "state": {"terminated": terminated}} for each in body["spec"]["containers"]]
     status = {"phase": "Failed" if fails else "Succeeded", "containerStatuses": containers}

@@ -78,6 +78,7 @@ class FakeCluster:
 
     def __post_init__(self) -> None:
         self.server = FakeApiServer(self.clock)
+        self.server.create(Target("", "v1", "namespaces"), {"metadata": {"name": NAMESPACE}})
         self.helm = FakeHelm(self.server, self.clock, around_write=self._around_write)
         self.server.on_stored.append(self._run_controllers)
         run_pods(self.server)
