@@ -27,6 +27,7 @@ KINDS: dict[tuple[str, str], dict[str, tuple[str, bool]]] = {
     ("batch", "v1"): {"cronjobs": ("CronJob", True), "jobs": ("Job", True)},
     ("networking.k8s.io", "v1"): {"ingresses": ("Ingress", True)},
     ("policy", "v1"): {"poddisruptionbudgets": ("PodDisruptionBudget", True)},
+    ("rbac.authorization.k8s.io", "v1"): {"clusterroles": ("ClusterRole", False)},
     ("xapp-operator.io", "v1alpha1"): {
         "chartarchives": ("ChartArchive", True),
         "chartrepositories": ("ChartRepository", True),

@@ -165,7 +165,7 @@ def test_what_a_killed_run_left_is_deleted_before_the_next_one(settings: Setting
 @pytest.mark.parametrize("released", [True, False])
 def test_a_leftover_that_is_held_is_waited_for_and_then_named(settings: Settings, released: bool) -> None:
     async def play(history: History) -> None:
-        deploy(history, values={"policy": "hook-succeeded", **FAILS})
+        deploy(history, values={"policy": "hook-succeeded", **FAILS}, timeout="10m")
         await wait_tested(history, "Failed")
         server, pod = history.cluster.server, Target("", "v1", "pods", NAMESPACE, "hello-probe")
         server.patch(pod, {"metadata": {"finalizers": ["example.com/hold"]}})

@@ -1,0 +1,270 @@
+"""Deletions of XApps: what goes, what is left and named, and what keeps an XApp from going away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.fakes.api_server import FakeApiServer, Refused, Target
+from tests.support.fakes.helm import FakeHelm, Fault, HelmFailed, _Run
+from tests.support.fakes.helm_records import decode_record, encode_record
+from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history, xapp_body
+from tests.support.fakes.json_patch import Json
+from tests.support.fakes.operator import NAMESPACE
+from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
+
+DENIED = (
+    'secrets "sh.helm.release.v1.hello.v1" is forbidden: User "jane" cannot delete resource "secrets" in API group "" '
+    'in the namespace "ns"'
+)
+UNINSTALL = "{}"
+"""The values of an uninstall, by which `FakeHelm.refusals` finds it."""
+RECORD = Target("", "v1", "secrets", NAMESPACE, "sh.helm.release.v1.hello.v1")
+LABELS = {"xapp-operator.io/xapp": "hello"}
+OWNER = {"meta.helm.sh/release-name": "hello", "meta.helm.sh/release-namespace": NAMESPACE}
+OTHER_RELEASE = {"meta.helm.sh/release-name": "other"}
+
+
+def events(history: History, reason: str) -> list[tuple[str, str]]:
+    """Return type and message of the events with a reason."""
+    found = (each for each in history.cluster.server.all("events") if each["reason"] == reason)
+    return [(each["type"], each["message"]) for each in found]
+
+
+async def install(history: History) -> None:
+    history.create(tag="one")
+    assert await history.cluster.wait_for(lambda: history.outcome.startswith("Ready"), seconds=60.0)
+    await history.cluster.wait(5.0)
+
+
+def is_gone(history: History) -> bool:
+    return history.cluster.xapp() is None
+
+
+async def wait_gone(history: History, *, seconds: float = 60.0) -> None:
+    assert await history.cluster.wait_for(lambda: is_gone(history), seconds=seconds)
+
+
+def delete_namespace(history: History) -> None:
+    """Begin to delete the namespace, as `kubectl delete namespace` does: its objects follow."""
+    server, namespace = history.cluster.server, Target("", "v1", "namespaces", "", NAMESPACE)
+    server.patch(namespace, {"metadata": {"finalizers": ["kubernetes"]}})
+    server.delete(namespace, {})
+    history.delete()
+
+
+def delete_records(history: History) -> None:
+    server = history.cluster.server
+    for number in history.cluster.revisions:
+        server.delete(Target("", "v1", "secrets", NAMESPACE, f"sh.helm.release.v1.hello.v{number}"), {})
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, refuses: Callable[[ApiRequest], bool]) -> None:
+    """Forbid the requests of the operator that `refuses` picks."""
+    handle = FakeApiServer.handle
+
+    def check(server: FakeApiServer, request: ApiRequest, *, manager: str = "xapp-operator") -> Json:
+        if refuses(request):
+            raise Refused(403, "Forbidden", f"cannot {request.method} {request.path}")
+        return handle(server, request, manager=manager)
+
+    monkeypatch.setattr(FakeApiServer, "handle", check)
+
+
+def record_uninstalls(monkeypatch: pytest.MonkeyPatch, output: str = "") -> list[dict[str, str]]:
+    """Return the flags of each `helm uninstall`, a list that grows; each also prints `output`."""
+    runs: list[dict[str, str]] = []
+    uninstall = FakeHelm._uninstall
+
+    async def record(self: FakeHelm, run: _Run) -> str:
+        runs.append(run.flags)
+        return output + await uninstall(self, run)
+
+    monkeypatch.setattr(FakeHelm, "_uninstall", record)
+    return runs
+
+
+def test_objects_that_helm_could_not_verify_are_named(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = "[ConfigMap] one: connection refused\n[Secret] kept\n[ConfigMap] two: connection refused\n"
+    runs = record_uninstalls(monkeypatch, output)
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.delete()
+        await wait_gone(history)
+
+    history = run_history(settings, play)
+    message = "helm could not verify that these objects are deleted; check them yourself: ConfigMap/one, ConfigMap/two"
+    assert events(history, "LeftBehind") == [("Warning", message)]
+    assert [("no-hooks" in flags, flags["namespace"]) for flags in runs] == [(False, NAMESPACE)]
+
+
+def test_an_ordinary_uninstall_leaves_nothing_and_warns_of_nothing(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        history.delete()
+        await wait_gone(history)
+
+    history = run_history(settings, play)
+    assert [each for each in history.cluster.server.all("events") if each["type"] == "Warning"] == []
+
+
+def test_a_forbidden_uninstall_keeps_the_xapp_until_it_is_allowed(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        history.cluster.helm.refusals[UNINSTALL] = Fault(DENIED)
+        history.delete()
+        await history.cluster.wait(60.0)
+        ready = history.cluster.condition("Ready") or {}
+        assert (ready["status"], ready["reason"]) == ("False", "AccessDenied")
+        assert "jane may not delete secrets in namespace ns" in ready["message"]
+        assert history.live_tags == {"one"}
+        assert (history.cluster.xapp() or {})["status"]["release"]["revision"] == 1
+        history.cluster.helm.refusals.clear()
+        history.annotate("retry-at")
+        await wait_gone(history)
+
+    history = run_history(settings, play)
+    ((kind, message),) = events(history, "AccessDenied")
+    assert (kind, "jane may not delete secrets in namespace ns" in message) == ("Warning", True)
+
+
+def test_missing_rights_do_not_keep_an_xapp_in_a_namespace_that_is_deleted(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kubernetes deletes the RoleBindings first, and the release with the namespace."""
+    runs = record_uninstalls(monkeypatch)
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.cluster.helm.refusals[UNINSTALL] = Fault(DENIED, writes=1)
+        delete_namespace(history)
+        await wait_gone(history)
+        history.removed.clear()  # Kubernetes deletes what is left
+        delete_records(history)
+
+    run_history(settings, play)
+    assert ["no-hooks" in flags for flags in runs] == [True]
+
+
+@pytest.mark.parametrize("terminating", [True, False])
+def test_releases_that_may_not_be_listed_after_the_uninstall(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, terminating: bool
+) -> None:
+    forbidden: list[str] = []
+    shown: set[str] = set()
+    refuse(monkeypatch, lambda request: bool(forbidden) and "name=" in request.params.get("labelSelector", ""))
+
+    async def play(history: History) -> None:
+        def note(plural: str, body: Json) -> None:
+            if plural == "xapps":
+                shown.update(each["reason"] for each in body["status"].get("conditions", ()))
+
+        await install(history)
+        history.cluster.server.on_stored.append(note)
+        forbidden.append("list")
+        delete_namespace(history) if terminating else history.delete()
+        await wait_gone(history)
+
+    run_history(settings, play)
+    assert ("AccessDenied" in shown) is not terminating
+
+
+def test_dependents_are_waited_for_until_the_timeout_and_then_named(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        other = xapp_body(tag="one", dependsOn=[{"name": "hello"}], xAppName="other")
+        other["metadata"]["name"] = "other"
+        history.cluster.create(other)
+        await history.cluster.wait(20.0)
+        history.delete()
+        await history.cluster.wait(TIMEOUT_SECONDS - 5.0)
+        assert not is_gone(history)
+        assert events(history, "DependentsLeft") == []
+        await wait_gone(history)
+        history.removed.clear()  # the revisions that are left are those of the other
+        history.cluster.delete("other")
+        assert await history.cluster.wait_for(lambda: history.cluster.xapp("other") is None, seconds=60.0)
+
+    history = run_history(settings, play)
+    message = "uninstalled after spec.timeout, although these XApps depend on it: other"
+    assert events(history, "DependentsLeft") == [("Warning", message)]
+
+
+def test_a_release_whose_record_is_damaged_is_found_by_its_labels(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse_uninstall(self: FakeHelm, run: _Run) -> str:
+        raise HelmFailed("no release provided")  # helm can read none of the records
+
+    monkeypatch.setattr(FakeHelm, "_uninstall", refuse_uninstall)
+
+    async def play(history: History) -> None:
+        await install(history)
+        server = history.cluster.server
+        foreign = {"metadata": {"name": "foreign", "labels": LABELS, "annotations": {**OWNER, **OTHER_RELEASE}}}
+        server.create(Target("", "v1", "services", NAMESPACE), foreign)
+        server.patch(RECORD, {"data": {"release": "bm90IGEgcmVsZWFzZQ=="}})
+        history.delete()
+        await wait_gone(history)
+        assert history.live_tags == set()
+        assert history.cluster.revisions == {}
+        assert server.find("services", "foreign") is not None
+
+    run_history(settings, play)
+
+
+@pytest.mark.parametrize("denied", [False, True])
+def test_objects_outside_of_a_namespace_that_is_deleted_go_too(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, denied: bool
+) -> None:
+    refuse(monkeypatch, lambda request: denied and request.path.endswith("/clusterroles"))
+
+    async def play(history: History) -> None:
+        await install(history)
+        server = history.cluster.server
+        for name, labels, owner in (
+            ("ours", LABELS, OWNER),
+            ("theirs", {}, OWNER),
+            ("other-release", LABELS, {**OWNER, **OTHER_RELEASE}),
+            ("other-namespace", LABELS, {**OWNER, "meta.helm.sh/release-namespace": "other"}),
+        ):
+            body = {"metadata": {"name": name, "labels": labels, "annotations": owner}}
+            server.create(Target("rbac.authorization.k8s.io", "v1", "clusterroles"), body)
+        delete_records(history)
+        history.uninstall_by_hand()
+        delete_namespace(history)
+        await wait_gone(history)
+        left = {each["metadata"]["name"] for each in server.all("clusterroles")}
+        kept = {"theirs", "other-release", "other-namespace"}
+        assert left == (kept | {"ours"} if denied else kept)
+
+    history = run_history(settings, play)
+    messages = [("Warning", "cannot GET /apis/rbac.authorization.k8s.io/v1/clusterroles")] if denied else []
+    assert events(history, "LeftBehind") == messages
+
+
+UNSERVED = "---\napiVersion: example.com/v1\nkind: Gone\nmetadata: {name: hello}\n"
+NO_MATCHES = 'resource mapping not found: no matches for kind "Gone" in version "example.com/v1"'
+
+
+@pytest.mark.parametrize("unserved", [True, False])
+def test_an_object_of_a_kind_that_is_gone_does_not_keep_the_release(settings: Settings, unserved: bool) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        server = history.cluster.server
+        record = decode_record(server.get(RECORD))
+        assert record is not None
+        if unserved:
+            record["manifest"] += UNSERVED
+            server.patch(RECORD, {"data": {"release": encode_record(record)}})
+        history.cluster.helm.faults = [Fault(NO_MATCHES)]
+        history.delete()
+        await wait_gone(history)
+
+    history = run_history(settings, play)
+    messages = [message for _, message in events(history, "UninstallFailed")]
+    told = ["the cluster does not serve kind Gone of example.com/v1: install its CustomResourceDefinition"]
+    assert messages == ([] if unserved else told)
