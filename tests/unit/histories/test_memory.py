@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from cachetools import LRUCache
 
-from tests.support.fakes.api_server import Target
+from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import LAG_SECONDS, History, run_history
+from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from xapp_operator.config import Settings
 
@@ -69,7 +70,21 @@ def change_objects_by_hand(history: History) -> None:
     history.cluster.server.patch(Target("", "v1", "configmaps", NAMESPACE, "hello"), changed)
 
 
-@pytest.mark.parametrize("trouble", [fail_upgrades, lack_values, change_objects_by_hand])
+def forbid_comparisons(history: History) -> None:
+    """Let nobody apply the ConfigMap, also not as a trial."""
+    server = history.cluster.server
+    apply = server.apply
+
+    def refuse(target: Target, body: Json, **options: Any) -> Json:
+        if target.plural == "configmaps":
+            raise Refused(403, "Forbidden", "configmaps is forbidden")
+        return apply(target, body, **options)
+
+    server.apply = refuse  # type: ignore[method-assign]
+    server.patch(Target("", "v1", "configmaps", NAMESPACE, "hello"), {"data": {"tag": "by hand"}})
+
+
+@pytest.mark.parametrize("trouble", [fail_upgrades, lack_values, change_objects_by_hand, forbid_comparisons])
 def test_nothing_is_kept_of_an_xapp_that_is_gone(settings: Settings, trouble: Callable[[History], None]) -> None:
     during: list[str] = []
     after: list[str] = []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.charts import chart_archive, chart_archive_manifest
-from tests.support.fakes.api_server import FakeApiServer, FakeTransport, Target
+from tests.support.fakes.api_server import FakeApiServer, FakeTransport, Refused, Target
 from tests.support.fakes.helm import FakeHelm, Fault, _Run
 from tests.support.fakes.helm_records import decode_record
 from tests.support.fakes.histories import History, run_history
@@ -371,5 +371,52 @@ def test_large_values_are_deployed_as_small_ones_are(settings: Settings) -> None
         history.edit(values={"tag": "two"})
         await wait_revision(history, 2)
         assert config(history) == {"tag": "two", "large": large}
+
+    run_history(settings, play)
+
+
+def test_texts_from_a_secret_are_not_repeated(settings: Settings) -> None:
+    private = "correct horse battery staple"
+
+    async def play(history: History) -> None:
+        create_values(history, "file", f"text: {private}\n")
+        history.cluster.helm.refusals[f'{{"tag": "one", "text": "{private}"}}'] = Fault(f"cannot use {private}")
+        history.create(archive=store(history, archive()), valuesFrom=[{"kind": "Secret", "name": "file"}])
+        await history.cluster.wait(60.0)
+
+    history = run_history(settings, play)
+    messages = [each["message"] for each in history.cluster.server.all("events") if each["reason"] == "InstallFailed"]
+    assert messages
+    assert private not in str([*messages, history.cluster.xapp()])
+
+
+def test_releases_that_may_not_be_read_stop_nothing_else_and_are_found_later(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forbidden = [True]
+    watch, handle = FakeApiServer.watch, FakeApiServer.handle
+
+    def refuse(request: ApiRequest) -> None:
+        if forbidden and request.path.endswith("/secrets"):
+            raise Refused(403, "Forbidden", "secrets is forbidden")
+
+    def check_watch(server: FakeApiServer, request: ApiRequest) -> Any:
+        refuse(request)
+        return watch(server, request)
+
+    def check(server: FakeApiServer, request: ApiRequest, *, manager: str = "xapp-operator") -> Json:
+        refuse(request)
+        return handle(server, request, manager=manager)
+
+    monkeypatch.setattr(FakeApiServer, "watch", check_watch)
+    monkeypatch.setattr(FakeApiServer, "handle", check)
+
+    async def play(history: History) -> None:
+        history.create(archive=store(history, archive()))
+        await history.cluster.wait(60.0)
+        assert history.outcome == "Stalled AccessDenied"
+        assert history.helm_steps == []
+        forbidden.clear()
+        await wait_revision(history, 1)
 
     run_history(settings, play)
