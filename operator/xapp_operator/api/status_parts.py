@@ -35,6 +35,9 @@ class LastAttempt(Model):
     message: StatusMessage | None = Field(None, description="Helm's own error, trimmed.")
     reason: StatusText | None = Field(None, description="The condition reason of a failure.")
     rollback_to: StatusMessage | None = Field(None, description="The value of rollback-to that asked for it.")
+    request_digest: DigestText | None = Field(
+        None, description="First 40 hex digits of the sha256 of retry-at and force-at when it began: it answers them."
+    )
     hook: HookReference | None = Field(None, description="The hook that Helm waits for, or that failed.")
     count: int | None = Field(None, description="How often it was tried in a row.")
     first_at: datetime | None = Field(None, description="When the first try began.")

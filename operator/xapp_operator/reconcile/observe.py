@@ -46,7 +46,13 @@ from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, l
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
 from xapp_operator.reconcile.status.revision_history import add_known_health, build_history, with_health
-from xapp_operator.reconcile.status.status_draft import RequestField, StatusDraft, is_unhandled, requested_value
+from xapp_operator.reconcile.status.status_draft import (
+    RequestField,
+    StatusDraft,
+    is_unhandled,
+    request_digest,
+    requested_value,
+)
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
 MAX_REVISION_DIGITS: Final = 10
@@ -306,6 +312,7 @@ def _annotation_requests(xapp: XApp, draft: StatusDraft) -> AnnotationRequests:
         test=is_unhandled(xapp, draft.handled, "test_at"),
         rollback_to=int(number) if rollback else None,
         rollback_value=requested_value(xapp, "rollback_to") or "",
+        digest=request_digest(xapp),
     )
 
 

@@ -260,6 +260,7 @@ class Reconciler:
             generation=planned.generation,
             now=self._clock.now(),
             rollback_to=observation.requests.rollback_value if isinstance(action, Rollback) and action.hold else "",
+            request_digest=observation.requests.digest,
         )
         unrecorded = self._reports.may_start_unrecorded(request, name, observation)
         if isinstance(action, Install | Upgrade):

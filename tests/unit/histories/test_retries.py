@@ -54,6 +54,37 @@ def test_upgrade_that_always_fails_is_given_up_after_its_timeout(settings: Setti
     assert tries[1] == 0
 
 
+def test_a_request_that_stays_unhandled_does_not_switch_off_the_pauses(settings: Settings) -> None:
+    """`force-at` is handled by an upgrade only: a rollback and an uninstall come first, and may fail for long."""
+    tries: list[int] = []
+
+    async def happen(history: History) -> None:
+        history.create(tag="one", upgrade={"onFailure": "none"})
+        await history.cluster.wait(10.0)
+        history.set_tag("two")
+        await history.cluster.wait(10.0)
+        history.cluster.helm.faults = [Fault(UNAVAILABLE)] * 1000
+        history.annotate("force-at")
+        history.annotate("rollback-to", "1")
+        for seconds in (20.0, 2 * TIMEOUT_SECONDS):
+            before = len(history.helm_steps)
+            await history.cluster.wait(seconds)
+            tries.append(len(history.helm_steps) - before)
+        history.annotate("force-at")
+        history.edit(suspend=True)
+        history.delete()
+        for seconds in (20.0, SECONDS):
+            before = len(history.helm_steps)
+            await history.cluster.wait(seconds)
+            tries.append(len(history.helm_steps) - before)
+
+    run_history(settings, happen)
+
+    longest = settings.backoff_max_seconds
+    assert [1 <= number <= 7 for number in tries[:3]] == [True, True, True], tries
+    assert tries[3] <= 2 * SECONDS / longest
+
+
 def test_time_without_an_operator_does_not_count_towards_the_timeout(settings: Settings) -> None:
     async def happen(history: History) -> None:
         history.create(tag="one")

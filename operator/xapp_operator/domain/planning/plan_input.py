@@ -197,6 +197,7 @@ class Attempt:
     reason: str = Reason.INSTALL_FAILED
     message: str = ""
     rollback_to: str = ""  # the annotation's value, for a rollback that it requested
+    request_digest: str = ""  # of the values of retry-at and force-at when it began
     hook: HookReference | None = None  # the one that helm waits for, or that failed
 
 
@@ -209,11 +210,17 @@ class AnnotationRequests:
     test: bool = False
     rollback_to: int | None = None
     rollback_value: str = ""  # the whole value of rollback-to
+    digest: str = ""  # of the values of retry-at and force-at
 
     def clears_attempt(self, attempt: Attempt) -> bool:
-        """Return whether `attempt` should be cleared: a failed one, not one whose objects may still become healthy."""
+        """Return whether `attempt` should be cleared: a failed one, not one whose objects may still become healthy.
+
+        An attempt that began with the same values has answered them: it keeps its back-off and its timeout, however
+        long they stay unhandled.
+        """
         failed = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY) or attempt.action == ROLLBACK
-        return failed and (self.retry or self.force)
+        is_answer = attempt.request_digest != "" and attempt.request_digest == self.digest
+        return failed and not is_answer and (self.retry or self.force)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Times are seconds since the epoch here, and RFC 3339 in the resource.
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias
@@ -123,6 +124,12 @@ def requested_value(xapp: XApp, field: RequestField) -> str | None:
     return f"sha256:{hashlib.sha256(value.encode()).hexdigest()}"
 
 
+def request_digest(xapp: XApp) -> str:
+    """Return 40 hex digits for the values of retry-at and force-at; nothing if it has neither."""
+    values = [xapp.metadata.annotations.get(_ANNOTATIONS[field]) for field in ("retry_at", "force_at")]
+    return "" if values == [None, None] else hashlib.sha256(json.dumps(values).encode()).hexdigest()[:40]
+
+
 def is_unhandled(xapp: XApp, handled: HandledAnnotations, field: RequestField) -> bool:
     """Return whether an annotation has a value that has not been handled yet."""
     value = requested_value(xapp, field)
@@ -151,6 +158,7 @@ def attempt_from_status(last: LastAttempt | None, *, now: float) -> Attempt | No
         reason=last.reason or "",
         message=last.message or "",
         rollback_to=last.rollback_to or "",
+        request_digest=last.request_digest or "",
         hook=last.hook,
     )
 
@@ -182,6 +190,7 @@ def attempt_to_status(attempt: Attempt | None) -> LastAttempt | None:
         reason=attempt.reason if failed else None,
         message=attempt.message if failed else None,
         rollback_to=attempt.rollback_to or None,
+        request_digest=attempt.request_digest or None,
         hook=attempt.hook if failed or attempt.outcome is AttemptOutcome.RUNNING else None,
         count=attempt.count,
         first_at=utc(attempt.first_at),
@@ -241,6 +250,7 @@ def start_attempt(
     generation: int,
     now: float,
     rollback_to: str = "",
+    request_digest: str = "",
 ) -> Attempt:
     """Return a new attempt; it continues the count of `previous` if that was the same action and did not succeed."""
     first_attempt = Attempt(
@@ -251,6 +261,7 @@ def start_attempt(
         last_at=now,
         generation=generation,
         rollback_to=rollback_to,
+        request_digest=request_digest,
     )
     same = (
         previous is not None
