@@ -138,6 +138,8 @@ class Observer:
                     now=context.clock.now(),
                 )
                 drift = await self._find_drift(xapp, release.revision, requested=bool(desired_state.handled))
+        else:
+            history = tuple(each for each in history if each.revision in release.revisions)
         live = await self._observe_live_state(xapp, draft)
         changes = ArchiveOwnerChanges()
         if desired is not None:

@@ -85,6 +85,34 @@ def test_a_request_that_stays_unhandled_does_not_switch_off_the_pauses(settings:
     assert tries[3] <= 2 * SECONDS / longest
 
 
+def test_rollbacks_that_keep_failing_cost_no_good_revision(settings: Settings) -> None:
+    stored: list[set[str]] = []
+
+    async def happen(history: History) -> None:
+        history.create(tag="one", maxHistory=5)
+        await history.cluster.wait(10.0)
+        for tag in ("two", "three", "four"):
+            history.set_tag(tag)
+            await history.cluster.wait(10.0)
+        history.cluster.helm.faults = [Fault(UNAVAILABLE, writes=2)] * 1000
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(10 * TIMEOUT_SECONDS)
+        stored.append({tag for revision, tag in history.tags.items() if revision <= 4})
+        assert sum(each.command == "rollback" for each in history.helm_steps) > 2
+        kept = {each["revision"] for each in (history.cluster.xapp() or {})["status"]["history"]}
+        assert kept <= set(history.cluster.revisions)
+        history.cluster.helm.faults = []
+        history.cluster.helm.refusals['{"tag": "five"}'] = Fault(UNAVAILABLE, writes=2)
+        history.set_tag("five")
+
+    def check(history: History) -> None:
+        assert history.outcome == "Stalled UpgradeFailed"
+        assert history.deployed_tags == ["four"]
+
+    run_history(settings, happen, check)
+    assert stored == [{"one", "two", "three", "four"}]
+
+
 def test_time_without_an_operator_does_not_count_towards_the_timeout(settings: Settings) -> None:
     async def happen(history: History) -> None:
         history.create(tag="one")

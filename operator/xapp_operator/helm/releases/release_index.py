@@ -69,19 +69,27 @@ class ReleaseIndex:
 
 
 def revisions_to_prune(
-    revisions: tuple[RevisionInfo, ...], *, keep: int, rollback_target: int | None = None
+    revisions: tuple[RevisionInfo, ...], *, keep: int, rollback_target: int | None = None, in_force: int | None = None
 ) -> tuple[RevisionInfo, ...]:
-    """Return the old ones of a release's `revisions` beyond the newest `keep`, never the newest or a deployed one.
+    """Return the ones of a release's `revisions` beyond `keep`, never the newest or a deployed one.
 
     Upgrades prune by themselves (`--history-max`). `install --replace` does not, so an install that keeps failing would
-    fill the namespace; and a rollback must not. As long as that is to be repeated, its target is kept, and failed
-    revisions go first.
+    fill the namespace; and a rollback must not. What failed goes first, then the oldest, so that tries do not cost the
+    good revisions.
+
+    Args:
+        revisions: oldest first.
+        keep: how many stay.
+        rollback_target: of a rollback that is to be repeated; it stays.
+        in_force: the revision that was deployed last. Those after it are failed tries, although helm calls a rollback
+            that failed superseded when the next one begins.
     """
-    surplus = revisions[: -max(keep, 1)]
-    if rollback_target is None:
-        return tuple(info for info in surplus if info.status != "deployed")
+
+    def is_good(info: RevisionInfo) -> bool:
+        return info.status != "failed" and (in_force is None or info.revision <= in_force)
+
     others = (info for info in revisions[:-1] if info.status != "deployed" and info.revision != rollback_target)
-    return tuple(sorted(others, key=lambda info: (info.status != "failed", info.revision)))[: len(surplus)]
+    return tuple(sorted(others, key=lambda info: (is_good(info), info.revision)))[: len(revisions[: -max(keep, 1)])]
 
 
 def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, RevisionInfo] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
@@ -16,6 +16,7 @@ def build_history(
 ) -> tuple[RevisionStatus, ...]:
     """Return the revisions that Helm keeps, newest first; `release` is the deployed one, and `draft` has the others."""
     known = {revision.revision: revision for revision in draft.history}
+    before = tuple(known)
     if release.revision is not None and release.revision not in known:
         # Of a release that was adopted, or whose status was lost, nobody knows whether it was healthy before.
         is_new = draft.attempt is not None and release.revision > max(known, default=0)
@@ -31,7 +32,12 @@ def build_history(
             was_healthy=False if is_new else None,
         )
     return tuple(
-        known.get(info.revision, RevisionStatus(revision=info.revision, status=info.status)).model_copy(
+        known.get(
+            info.revision,
+            RevisionStatus(
+                revision=info.revision, status=info.status, was_healthy=_health_of_unknown(info.revision, before)
+            ),
+        ).model_copy(
             update={
                 "status": info.status,
                 "chart_digest": info.chart_digest,
@@ -63,5 +69,13 @@ def with_health(
 def add_known_health(release: ObservedRelease, history: Iterable[RevisionStatus]) -> ObservedRelease:
     """Return `release` with what the history knows of the health of its earlier revisions."""
     known = {each.revision: each.was_healthy for each in history}
-    past = (replace(each, was_healthy=known.get(each.revision)) for each in release.past_revisions)
+    past = (
+        replace(each, was_healthy=known.get(each.revision, _health_of_unknown(each.revision, known)))
+        for each in release.past_revisions
+    )
     return replace(release, past_revisions=tuple(past))
+
+
+def _health_of_unknown(revision: int, known: Collection[int]) -> bool | None:
+    """Return that a revision after the known ones never was healthy: it failed, and helm may call it superseded."""
+    return False if known and revision > max(known) else None

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
 from xapp_operator.domain.planning.actions import Install, Upgrade
-from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests
+from xapp_operator.domain.planning.plan_input import DEPLOYED, Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import NotFound, XAppError
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.processes.slots import HelmSlot
@@ -90,7 +90,8 @@ async def delete_surplus(
     namespace, name = request.namespace, request.xapp.release_name
     stored = context.release_watch.revisions(namespace, name)
     keep = request.xapp.spec.max_history
-    for info in revisions_to_prune(stored, keep=keep, rollback_target=rollback_target):
+    in_force = request.draft.release.revision
+    for info in revisions_to_prune(stored, keep=keep, rollback_target=rollback_target, in_force=in_force):
         with contextlib.suppress(NotFound):
             secret = release_secret_name(name, info.revision)
             await client.delete(SECRETS, secret, namespace=namespace, uid=info.secret_uid)
@@ -208,13 +209,24 @@ async def _run_helm(
         replace=isinstance(action, Install) and action.replace,
         take_ownership=action.take_ownership,
         skip_schema=inputs.chart.info.external_refs,
-        history_max=spec.max_history,
+        history_max=_history_max(request, context),
         secrets=inputs.secrets,
         object_metadata=ObjectMetadata.for_xapp(request.xapp.metadata.name, spec),
     )
     _drop_large_values(request, context)
     run = context.helm.install if isinstance(action, Install) else context.helm.upgrade
     return inputs.digests, await run(helm_request, slot=slot)
+
+
+def _history_max(request: ReconcileRequest, context: ReconcilerContext) -> int:
+    """Return how many revisions helm may keep.
+
+    helm deletes the oldest ones before it tries, but never a deployed one. Where a failed rollback has left none, the
+    good ones would go; `delete_surplus` deletes what failed instead.
+    """
+    stored = context.release_watch.revisions(request.namespace, request.xapp.release_name)
+    most = request.xapp.spec.max_history
+    return most if any(info.status == DEPLOYED for info in stored) else max(most, len(stored) + 1)
 
 
 def _release_status(request: ReconcileRequest, digests: Digests, result: ReleaseResult) -> ReleaseStatus:

@@ -99,7 +99,7 @@ def test_names_of_other_releases_are_not_mixed_up() -> None:
 def test_surplus_revisions_are_the_oldest_but_never_a_deployed_one() -> None:
     index = index_of(record(1), *(record(n, status="failed") for n in range(2, 8)))
     revisions = index.revisions(("ric", "hello"))
-    assert [one.revision for one in revisions_to_prune(revisions, keep=3)] == [2, 3, 4]
+    assert [one.revision for one in revisions_to_prune(revisions, keep=3)] == [2, 3, 4, 5]
     assert revisions_to_prune(revisions, keep=50) == ()
     assert 7 not in [one.revision for one in revisions_to_prune(revisions, keep=0)]
 
@@ -118,6 +118,24 @@ def test_a_rollback_that_is_to_be_repeated_keeps_its_target(
 ) -> None:
     index = index_of(*(record(number, status=status) for number, status in enumerate(statuses, start=1)))
     found = revisions_to_prune(index.revisions(("ric", "hello")), keep=3, rollback_target=target)
+    assert [one.revision for one in found] == pruned
+
+
+@pytest.mark.parametrize(
+    ("statuses", "in_force", "target", "pruned"),
+    [
+        # helm calls a rollback that failed superseded when the next one begins
+        (("superseded", "superseded", "deployed", "superseded", "superseded", "failed"), 3, 1, [4, 5]),
+        (("superseded", "superseded", "superseded", "superseded", "superseded", "deployed"), 3, None, [4, 5]),
+        (("superseded", "superseded", "superseded", "failed", "deployed"), 3, None, [4]),
+        (("superseded", "superseded", "superseded", "superseded", "deployed"), 4, None, [1]),
+    ],
+)
+def test_failed_tries_go_before_good_revisions(
+    statuses: tuple[str, ...], in_force: int, target: int | None, pruned: list[int]
+) -> None:
+    index = index_of(*(record(number, status=status) for number, status in enumerate(statuses, start=1)))
+    found = revisions_to_prune(index.revisions(("ric", "hello")), keep=4, rollback_target=target, in_force=in_force)
     assert [one.revision for one in found] == pruned
 
 
