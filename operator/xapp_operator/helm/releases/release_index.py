@@ -89,7 +89,8 @@ def revisions_to_prune(
         return info.status != "failed" and (in_force is None or info.revision <= in_force)
 
     others = (info for info in revisions[:-1] if info.status != "deployed" and info.revision != rollback_target)
-    return tuple(sorted(others, key=lambda info: (is_good(info), info.revision)))[: len(revisions[: -max(keep, 1)])]
+    surplus = max(len(revisions) - max(keep, 1), 0)
+    return tuple(sorted(others, key=lambda info: (is_good(info), info.revision)))[:surplus]
 
 
 def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, RevisionInfo] | None:
