@@ -9,18 +9,10 @@ import pytest
 
 from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.fakes.helm import FakeHelm, _Run
-from tests.support.fakes.histories import History
+from tests.support.fakes.histories import CONFIGMAP, History
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 
-CONFIGMAP = """\
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: {{ .Release.Name }}
-data:
-  tag: {{ .Values.tag | quote }}
-"""
 TEST = """\
 apiVersion: v1
 kind: Pod

@@ -32,7 +32,7 @@ QUIET_SECONDS = 110.0
 SETTLED_AFTER_MAX_SECONDS = 3600.0
 STEADY_SECONDS = 210.0
 
-_CONFIGMAP = """\
+CONFIGMAP = """\
 apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -54,7 +54,7 @@ spec:
     spec: {containers: [{name: main, image: "example.com/xapp:{{ .Values.tag }}"}]}
 """
 _ARCHIVE = chart_archive(
-    {"values.yaml": "tag: one\n", "templates/configmap.yaml": _CONFIGMAP, "templates/deployment.yaml": _DEPLOYMENT}
+    {"values.yaml": "tag: one\n", "templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": _DEPLOYMENT}
 )
 STORED_CHART = chart_archive_manifest(_ARCHIVE, namespace=NAMESPACE)
 

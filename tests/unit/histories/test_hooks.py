@@ -9,21 +9,13 @@ import pytest
 from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.fakes.api_server import FakeApiServer, Refused, Target
 from tests.support.fakes.helm import Fault
-from tests.support.fakes.histories import History, run_history
+from tests.support.fakes.histories import CONFIGMAP, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile import hook_reporting
 
-CONFIGMAP = """\
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: {{ .Release.Name }}
-data:
-  tag: {{ .Values.tag | quote }}
-"""
 HOOK = """\
 apiVersion: v1
 kind: Pod
