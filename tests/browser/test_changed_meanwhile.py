@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +22,7 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS as XAPP_RESOURCE
 
 NAME = "acme-ran-hello"
+HELD_SECONDS = 20
 
 
 @contextmanager
@@ -146,16 +148,28 @@ def replace_xapp(xapps: XAppClient) -> str:
 
 
 @contextmanager
-def held_request(page: Page, url: str) -> Iterator[list[Route]]:
-    """The next request to that address is on its way for as long as this lasts."""
+def held_requests(page: Page, url: str) -> Iterator[None]:
+    """The requests to that address are on their way for as long as this lasts: one at least."""
     held: list[Route] = []
+    is_over = False
 
     def hold(route: Route) -> None:
-        held.append(route)
+        if is_over:
+            route.continue_()
+        else:
+            held.append(route)
 
-    page.route(url, hold, times=1)
-    yield held
-    held.pop().continue_()
+    # Not undone at the end: that would let other held requests go.
+    page.route(url, hold)
+    yield
+    # The page is told of a request before the route is.
+    deadline = time.monotonic() + HELD_SECONDS
+    while not held:
+        assert time.monotonic() < deadline, f"no request to {url}"
+        page.wait_for_timeout(20)
+    is_over = True
+    for route in held:
+        route.continue_()
 
 
 def test_an_xapp_of_the_same_name_is_not_upgraded_unseen(
@@ -172,19 +186,22 @@ def test_an_xapp_of_the_same_name_is_not_upgraded_unseen(
     region.get_by_role("button", name="Preview").click()
     upgrade = region.get_by_role("button", name="Upgrade", exact=True)
     expect(upgrade).not_to_have_attribute("aria-disabled", "true")
-    # Both have generation 1.
-    with (
-        page.expect_response(is_upgrade) as sent,
-        held_request(page, f"**/api/deployment/xapp/{xapps.namespace}/{NAME}"),
-    ):
-        with page.expect_request(f"**/api/deployment/xapp/{xapps.namespace}/{NAME}"):
-            upgrade.click()
-        new = replace_xapp(xapps)
-
-    assert sent.value.status == 412
     bar = page.get_by_text("Somebody else replaced this xApp at")
-    expect(bar).to_be_visible()
-    page.get_by_role("dialog", name="Compare").get_by_role("button", name="Close").click()
+    keep = page.get_by_role("button", name="Keep mine")
+    with held_requests(page, f"**/api/xapps/{xapps.namespace}/{NAME}/config"):
+        # Both have generation 1.
+        with (
+            page.expect_response(is_upgrade) as sent,
+            held_requests(page, f"**/api/deployment/xapp/{xapps.namespace}/{NAME}"),
+        ):
+            with page.expect_request(f"**/api/deployment/xapp/{xapps.namespace}/{NAME}"):
+                upgrade.click()
+            new = replace_xapp(xapps)
+        assert sent.value.status == 412
+        expect(bar).to_be_visible()
+        page.get_by_role("dialog", name="Compare").get_by_role("button", name="Close").click()
+        # Their values are not known yet.
+        expect(keep).to_have_attribute("aria-disabled", "true")
     summary = page.get_by_role("alert").filter(has=page.get_by_role("button", name="Copy report"))
     expect(summary).to_contain_text("Somebody else replaced this xApp")
     expect(summary).not_to_contain_text("If-Match")
@@ -194,7 +211,7 @@ def test_an_xapp_of_the_same_name_is_not_upgraded_unseen(
     dashboard.check_accessibility()
     dashboard.screenshots("upgrade-replaced")
 
-    page.get_by_role("button", name="Keep mine").click()
+    keep.click()
     expect(bar).to_have_count(0)
     expect(page.get_by_text("Somebody else replaced this xApp")).to_have_count(0)
     assert values_text(page).strip() == "greeting: theirs"
@@ -237,7 +254,7 @@ def test_an_xapp_of_the_same_name_is_neither_suspended_nor_uninstalled_unseen(
     page = dashboard.page
     more = page.get_by_role("button", name="More")
     more.click()
-    with held_request(page, "**/actions"):
+    with held_requests(page, "**/actions"):
         with page.expect_request("**/actions"):
             page.get_by_role("menuitem", name="Suspend").click()
         second = replace_xapp(xapps)

@@ -2,6 +2,7 @@ import { useState } from 'react'
 
 import { CompareView } from '~/editor/lazy'
 import { Problem } from '~/lib/problem'
+import { ALLOWED, refused } from '~/lib/rights'
 import { Button } from '~/ui/Button'
 import { Dialog } from '~/ui/Dialog'
 import { Notice } from '~/ui/Notice'
@@ -31,6 +32,8 @@ interface ConflictBarProps {
   at: string | null
   /** A write was refused because of it: the comparison opens. */
   isRefused: boolean
+  /** What they changed is not read as a whole yet. */
+  isReading?: boolean
   onTakeTheirs: () => void
   onKeepMine: () => void
 }
@@ -57,6 +60,7 @@ export function ConflictBar({
   isReplaced,
   at,
   isRefused,
+  isReading = false,
   onTakeTheirs,
   onKeepMine,
 }: ConflictBarProps) {
@@ -69,6 +73,7 @@ export function ConflictBar({
   const [view, setView] = useState<keyof typeof VIEWS>('both')
   const texts = { Before: base, Theirs: theirs, Mine: mine }
   const layout = useMediaQuery('(max-width: 719px)') ? 'unified' : 'side'
+  const right = isReading ? refused('Still reading what they changed') : ALLOWED
   const buttons = (
     <div className={styles.row}>
       {!isComparing && (
@@ -76,10 +81,10 @@ export function ConflictBar({
           Compare
         </Button>
       )}
-      <Button size="small" onPress={onTakeTheirs}>
+      <Button size="small" right={right} onPress={onTakeTheirs}>
         Take theirs
       </Button>
-      <Button size="small" onPress={onKeepMine}>
+      <Button size="small" right={right} onPress={onKeepMine}>
         Keep mine
       </Button>
     </div>

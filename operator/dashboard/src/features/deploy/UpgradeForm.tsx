@@ -173,6 +173,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
           isReplaced={isReplaced}
           at={record === undefined ? null : isReplaced ? record.createdAt : record.updatedAt}
           isRefused={isRefusedByConflict(error, form.valuesText)}
+          isReading={configuration.uid !== uid || configuration.generation !== generation}
           onTakeTheirs={() => {
             setError(null)
             form.discarding.discard()
