@@ -1,4 +1,5 @@
 import type { ReactElement } from 'react'
+import { setInteractionModality } from 'react-aria-components'
 
 import type { XApp } from '~/api/queries/xapps'
 import { rowReason } from '~/lib/xapps/rowReason'
@@ -36,7 +37,12 @@ export function listColumns(onMenu: (row: OpenRow) => void): readonly Column<XAp
           className={styles.actions}
           aria-label={`Actions of ${xapp.name}`}
           aria-haspopup="menu"
-          onClick={({ currentTarget, detail }) => onMenu({ xapp, button: currentTarget, isByKey: detail === 0 })}
+          onClick={({ currentTarget, detail }) => {
+            const isByKey = detail === 0
+            // React Aria takes the click of a space bar for one of a screen reader, and would focus no item.
+            if (isByKey) setInteractionModality('keyboard')
+            onMenu({ xapp, button: currentTarget, isByKey })
+          }}
         />
       ),
     },
