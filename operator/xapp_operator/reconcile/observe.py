@@ -305,14 +305,14 @@ def _pending_source(xapp: XApp, *, has_begun: bool, is_asked_for: bool) -> Sourc
 
 def _annotation_requests(xapp: XApp, draft: StatusDraft) -> AnnotationRequests:
     number = (requested_value(xapp, "rollback_to") or "").partition("@")[0]
-    rollback = (
-        is_unhandled(xapp, draft.handled, "rollback_to") and number.isdecimal() and len(number) <= MAX_REVISION_DIGITS
-    )
+    rollback = is_unhandled(xapp, draft.handled, "rollback_to")
+    readable = number.isascii() and number.isdecimal() and len(number) <= MAX_REVISION_DIGITS
     return AnnotationRequests(
         retry=is_unhandled(xapp, draft.handled, "retry_at"),
         force=is_unhandled(xapp, draft.handled, "force_at"),
         test=is_unhandled(xapp, draft.handled, "test_at"),
-        rollback_to=int(number) if rollback else None,
+        rollback_to=int(number) if rollback and readable else None,
+        rollback_unreadable=rollback and not readable,
         rollback_value=requested_value(xapp, "rollback_to") or "",
         digest=request_digest(xapp),
     )

@@ -24,6 +24,7 @@ from xapp_operator.domain.planning.actions import (
     MarkSuperseded,
     Nothing,
     PlainAction,
+    RejectRequest,
     RejectRollback,
     RepairLabels,
     Rollback,
@@ -48,8 +49,9 @@ from xapp_operator.reconcile.status.status_draft import begin_test_run, start_at
 from xapp_operator.reconcile.status_reports import StatusReports
 from xapp_operator.reconcile.verbs.deploy import deploy
 from xapp_operator.reconcile.verbs.maintenance import run_maintenance
+from xapp_operator.reconcile.verbs.reject import reject
 from xapp_operator.reconcile.verbs.release_records import change_records
-from xapp_operator.reconcile.verbs.rollback import reject_rollback, rollback
+from xapp_operator.reconcile.verbs.rollback import rollback
 from xapp_operator.reconcile.verbs.run_tests import end_tests, start_tests
 from xapp_operator.reconcile.verbs.uninstall import delete_orphans, uninstall
 from xapp_operator.reconcile.work.source_backoff import SourceBackoff
@@ -237,8 +239,8 @@ class Reconciler:
         match action:
             case Adopt() | Unlock() | MarkSuperseded():
                 await change_records(action, request, context)
-            case RejectRollback():
-                reject_rollback(action, request, context)
+            case RejectRollback() | RejectRequest():
+                reject(action, request, context)
             case SaveRepository():
                 await self._save_repository(request)
             case DeleteOrphans():
@@ -348,7 +350,7 @@ class Reconciler:
     def _requeue_delay(self, request: ReconcileRequest, decision: Wait | Nothing) -> float:
         """Return the seconds until the next decision; waits without an end back off."""
         now = self._clock.now()
-        if isinstance(decision, Wait) and not decision.stalled and decision.until is not None:
+        if isinstance(decision, Wait) and decision.until is not None:
             return max(decision.until - now, 0.0)
         if not isinstance(decision, Wait) or decision.stalled or decision.reason in _REASONS_WITHOUT_BACKOFF:
             self._source_backoff.forget(request.key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -92,6 +93,34 @@ def test_actions_without_an_effect_are_409(deployed: GatewayClient) -> None:
         assert act(deployed, "retry").status_code == 202
     finally:
         deployed.remove_finalizer()
+
+
+HELD = {**ready_status(), "heldRevision": 1}
+CYCLE = "dependsOn forms a cycle: a → b → a. Remove one of these dependencies"
+IN_A_CYCLE = json.loads(json.dumps(stalled_status()).replace("ChartPullFailed", "DependencyNotReady"))
+IN_A_CYCLE["conditions"][1]["message"] = CYCLE
+
+
+@pytest.mark.parametrize(
+    ("status", "refused", "message"),
+    [
+        (HELD, "force", "it is held at revision 1 after a rollback. Change values, version or another field"),
+        (IN_A_CYCLE, "force", CYCLE),
+        (stalled_status(), "test", "nothing is deployed. written by a test"),
+    ],
+    ids=["held", "cycle", "nothing deployed"],
+)
+def test_what_the_operator_would_reject_is_409(
+    deployed: GatewayClient, status: JsonObject, refused: str, message: str
+) -> None:
+    deployed.write_status(status)
+    answer = act(deployed, refused)
+    assert answer.status_code == 409
+    assert answer.json()["detail"].startswith(f"{refused} of the xApp {XAPP_NAME} has no effect now: {message}")
+    assert [act(deployed, action).status_code for action in ("reconcile", "retry")] == [202, 202]
+    # The operator has not seen this generation yet.
+    deployed.write_status({**status, "observedGeneration": 0})
+    assert act(deployed, refused).status_code == 202
 
 
 @pytest.mark.parametrize("action", FIELDS)

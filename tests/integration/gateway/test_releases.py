@@ -132,6 +132,18 @@ def test_a_rollback_request_sets_the_rollback_annotation(client: GatewayClient) 
     assert client.xapp()["metadata"]["annotations"][MARKED] not in {"1@", f"1@{token}"}
 
 
+def test_a_rollback_to_the_revision_in_force_is_409(client: GatewayClient) -> None:
+    client.deploy()
+    report(client, 1, 2)
+    released = {**ready_status()["conditions"][0], "type": "Released"}
+    client.write_status({"release": {"name": XAPP_NAME, "revision": 2}, "conditions": [released]})
+    answer = roll_back(client, {"revision": 2})
+    assert (answer.status_code, "revision 2 is in force" in answer.json()["detail"]) == (409, True)
+    # The last step of helm failed, so perhaps not all is as in that revision.
+    client.write_status({"conditions": [{**released, "status": "False", "reason": "UpgradeFailed"}]})
+    assert roll_back(client, {"revision": 2}).status_code == 202
+
+
 @pytest.mark.parametrize("revision", [3, 10**15])
 def test_a_revision_that_is_not_kept_is_not_found(client: GatewayClient, revision: int) -> None:
     client.deploy()

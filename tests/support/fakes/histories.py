@@ -60,6 +60,7 @@ STORED_CHART = chart_archive_manifest(_ARCHIVE, namespace=NAMESPACE)
 
 STALLED_REASONS = {
     "AccessDenied",
+    "DependencyNotReady",
     "HealthCheckFailed",
     "InstallFailed",
     "RollbackFailed",

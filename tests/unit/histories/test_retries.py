@@ -130,3 +130,25 @@ def test_time_without_an_operator_does_not_count_towards_the_timeout(settings: S
         assert history.outcome == "Ready UpgradeSucceeded"
 
     run_history(settings, happen, check)
+
+
+def test_uninstall_without_a_right_is_stalled_and_tried_again(settings: Settings) -> None:
+    forbidden = (
+        'secrets is forbidden: User "system:serviceaccount:ns:deployer" cannot list resource "secrets" in API group "" '
+        'in the namespace "ns"'
+    )
+
+    async def happen(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        history.cluster.helm.faults = [Fault(forbidden)] * 3
+        history.delete()
+        await history.cluster.wait(2.5)
+        found = (history.cluster.xapp() or {})["status"]
+        reasons = {each["type"]: each["reason"] for each in found["conditions"] if each["status"] != "Unknown"}
+        assert reasons == dict.fromkeys(("Ready", "Stalled", "Released"), "AccessDenied")
+        assert (found["phase"], "nextTryAt" in found["progress"]) == ("Uninstalling", True)
+        await history.cluster.wait(60.0)
+        assert history.outcome == "gone"
+
+    run_history(settings, happen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from xapp_operator.api.status_parts import Step
 from xapp_operator.domain.drift import DriftedObject
@@ -46,6 +46,14 @@ class Rollback:
 class RejectRollback:
     """Report why rollback-to is not carried out, or not again, and mark the annotation as handled."""
 
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RejectRequest:
+    """Report why force-at or test-at can have no effect now, and mark the annotation as handled."""
+
+    annotation: Literal["force-at", "test-at"]
     message: str
 
 
@@ -109,7 +117,8 @@ class CorrectDrift:
 class Wait:
     """Do nothing now. `stalled`: until something changes; otherwise plan again at `until` (seconds since the epoch).
 
-    `step` is what it waits for, where the reason does not tell.
+    With both, another try is made although it would hardly help: a deletion never gives up. `step` is what it waits
+    for, where the reason does not tell.
     """
 
     reason: str
@@ -140,7 +149,8 @@ class StartTests:
 HelmAction: TypeAlias = "Install | Upgrade | Rollback | Uninstall"
 MaintenanceAction: TypeAlias = UpdateArchiveOwners | RepairLabels | CorrectDrift
 RecordAction: TypeAlias = Adopt | Unlock | MarkSuperseded
-PlainAction: TypeAlias = RecordAction | RejectRollback | SaveRepository | DeleteOrphans | EndTests | MaintenanceAction
+Rejection: TypeAlias = RejectRollback | RejectRequest
+PlainAction: TypeAlias = RecordAction | Rejection | SaveRepository | DeleteOrphans | EndTests | MaintenanceAction
 Action: TypeAlias = "HelmAction | PlainAction | StartTests | Wait | Nothing"
 
 _WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")

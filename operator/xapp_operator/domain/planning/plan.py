@@ -16,17 +16,21 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     the release belongs to another XApp, or to a person         Wait, stalled (a person's, with adopt: goes on)
     the newest record of the release cannot be read             Wait, stalled
     rollback-to                                                 Rollback and hold; RejectRollback without that revision,
-                                                                or when it failed until spec.timeout had passed
+                                                                when it is in force, or when the rollback failed until
+                                                                spec.timeout had passed
+    dependsOn forms a cycle                                     Wait, stalled; after an upgrade that failed for good,
+                                                                Rollback first
     a revision is held                                          Nothing, until the generation changes
     the ChartRepository of spec.repoName does not exist         SaveRepository
     chart or values are not available                           Wait
     an attempt at the same digests failed                       Wait with back-off; then Rollback, or Wait, stalled
-    dependsOn forms a cycle                                     Wait, stalled
     no release; failed and never deployed; uninstalled          Install, once all of dependsOn are Ready
     deployed from other digests, failed after a good revision   Upgrade, likewise
     deployed by a person from the same digests, with adopt      Adopt
     deployed from the same digests                              Wait until healthy, then Nothing
     the same, its tests failed, test.onFailure: rollback        Rollback, unless the tests were requested
+    Wait stalled or suspended, or Nothing, and force-at; or     RejectRequest
+    test-at, which nothing deployed can answer
     any action that changes the release, and tests run;         EndTests
     deleting or suspended, and tests run
     Wait or Nothing, and objects of the deployed release        RepairLabels, with back-off
@@ -55,7 +59,6 @@ from xapp_operator.domain.planning.actions import (
     DeleteOrphans,
     Install,
     Nothing,
-    RejectRollback,
     Rollback,
     SaveRepository,
     Uninstall,
@@ -75,13 +78,17 @@ from xapp_operator.domain.planning.plan_input import (
     FAILED,
     HEALTH_PENDING,
     PENDING,
-    ROLLBACK,
     UNINSTALL,
     UNINSTALLED,
     UNINSTALLING,
     Digests,
     ObservedRelease,
     PlanInput,
+)
+from xapp_operator.domain.planning.plan_requests import (
+    plan_held_revision,
+    plan_request_without_effect,
+    plan_requested_rollback,
 )
 from xapp_operator.domain.planning.plan_tests import end_tests_before, plan_after_failed_tests, plan_tests
 from xapp_operator.errors import InputError, SourcePending, XAppError
@@ -93,7 +100,8 @@ def plan(inputs: PlanInput) -> Action:
     action = _plan_with_last_known_digests(effective) or _first_match(effective)
     if not isinstance(action, Wait | Nothing):
         return end_tests_before(action, inputs)
-    return plan_at_rest(effective) or plan_tests(effective, settled=action) or action
+    rejected = plan_request_without_effect(effective, settled=action)
+    return rejected or plan_at_rest(effective) or plan_tests(effective, settled=action) or action
 
 
 def _plan_with_last_known_digests(inputs: PlanInput) -> Action | None:
@@ -212,34 +220,15 @@ def _plan_damaged_record(inputs: PlanInput) -> Action | None:
     return None if error is None else Wait(Reason.UPGRADE_FAILED, error.message, stalled=True)
 
 
-def _plan_requested_rollback(inputs: PlanInput) -> Action | None:
-    revision = inputs.requests.rollback_to
-    if revision is None or inputs.release is None:
+def _plan_dependency_cycle(inputs: PlanInput) -> Action | None:
+    """Stall in a cycle whatever else is wrong; only the rollback of a failed upgrade comes before."""
+    cycle = plan_dependency_cycle(inputs)
+    if cycle is None:
         return None
-    if revision not in inputs.release.revisions:
-        stored = ", ".join(map(str, sorted(inputs.release.revisions)))
-        return RejectRollback(f"rollback-to names revision {revision}, which is not stored. Set it to one of {stored}.")
-    failed = inputs.failed_rollback_request
-    if failed is not None and inputs.timed_out(failed):
-        return RejectRollback(
-            f"the rollback to revision {revision} failed until spec.timeout ({inputs.spec.timeout}) had passed: "
-            f"{failed.message}. To try again, set rollback-to to {revision}@again."
-        )
-    return backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED) or Rollback(revision, hold=True)
-
-
-def _plan_held_revision(inputs: PlanInput) -> Action | None:
-    if (
-        inputs.held_revision is None
-        or not inputs.generation_observed
-        or inputs.release is None
-        or inputs.release.status != DEPLOYED
-    ):
-        return None
-    return Nothing(
-        f"rolled back to revision {inputs.held_revision}, which is held until values, version or another field of the "
-        "spec changes"
-    )
+    after_failure = plan_after_failed_attempt(inputs)
+    if isinstance(after_failure, Rollback):
+        return after_failure
+    return replace(cycle, until=after_failure.until if isinstance(after_failure, Wait) else None)
 
 
 def _plan_unavailable_source(inputs: PlanInput) -> Action | None:
@@ -304,9 +293,9 @@ _PLAN_RULES: tuple[Callable[[PlanInput], Action | None], ...] = (
     _plan_uninstalling,
     _plan_foreign_release,
     _plan_damaged_record,
-    _plan_requested_rollback,
-    _plan_held_revision,
+    plan_requested_rollback,
+    _plan_dependency_cycle,
+    plan_held_revision,
     _plan_unavailable_source,
     plan_after_failed_attempt,
-    plan_dependency_cycle,
 )

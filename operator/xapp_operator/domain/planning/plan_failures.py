@@ -12,6 +12,7 @@ from xapp_operator.domain.planning.plan_input import (
     FAILED,
     INSTALL,
     ROLLBACK,
+    UNINSTALL,
     UPGRADE,
     Attempt,
     AttemptOutcome,
@@ -89,7 +90,8 @@ def backoff_wait(inputs: PlanInput, action: str, reason: Reason) -> Wait | None:
     if last is None or last.action != action or last.outcome is not AttemptOutcome.FAILED:
         return None
     due = inputs.next_attempt_at(last)
-    return Wait(last.reason or reason, last.message, until=due) if inputs.now < due else None
+    stalled = action == UNINSTALL and last.permanent
+    return Wait(last.reason or reason, last.message, stalled=stalled, until=due) if inputs.now < due else None
 
 
 def _roll_back_unhealthy(inputs: PlanInput, last: Attempt) -> Action | None:

@@ -74,6 +74,9 @@ HEALTH_PENDING: Final = frozenset({AttemptOutcome.RUNNING, AttemptOutcome.RELEAS
 """Outcomes after which the deployed objects have yet to become healthy."""
 
 
+_HELM_SUCCEEDED: Final = frozenset({AttemptOutcome.RELEASED, AttemptOutcome.SUCCEEDED})
+
+
 @dataclass(frozen=True, slots=True)
 class Digests:
     """The digests of chart and values: the first 40 hex digits of a sha256 each."""
@@ -210,6 +213,7 @@ class AnnotationRequests:
     test: bool = False
     rollback_to: int | None = None
     rollback_value: str = ""  # the whole value of rollback-to
+    rollback_unreadable: bool = False  # rollback-to names no revision
     digest: str = ""  # of the values of retry-at and force-at
 
     def clears_attempt(self, attempt: Attempt) -> bool:
@@ -218,7 +222,8 @@ class AnnotationRequests:
         An attempt that began with the same values has answered them: it keeps its back-off and its timeout, however
         long they stay unhandled.
         """
-        failed = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY) or attempt.action == ROLLBACK
+        unfinished = attempt.action == ROLLBACK and attempt.outcome not in _HELM_SUCCEEDED
+        failed = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY) or unfinished
         is_answer = attempt.request_digest != "" and attempt.request_digest == self.digest
         return failed and not is_answer and (self.retry or self.force)
 

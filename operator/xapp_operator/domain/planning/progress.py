@@ -127,8 +127,10 @@ def _helm_progress(
     if attempt is None:
         return DeploymentProgress(step, now)
     progress = DeploymentProgress(step, attempt.first_at, attempt=attempt.count)
-    if not isinstance(decision, Wait) or decision.stalled:
+    if not isinstance(decision, Wait):
         return progress
+    if decision.stalled:
+        return replace(progress, next_try_at=decision.until)
     if attempt.outcome is AttemptOutcome.RUNNING:
         return replace(progress, deadline=attempt.last_at + timeout_seconds)
     return replace(progress, deadline=attempt.first_at + timeout_seconds, next_try_at=decision.until)

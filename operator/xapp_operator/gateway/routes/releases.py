@@ -45,6 +45,7 @@ from xapp_operator.gateway.schemas.dry_runs import DryRun
 from xapp_operator.gateway.schemas.records import Page, RevisionModel, XAppRecord
 from xapp_operator.gateway.schemas.xapps import ReleaseManifest, ReleaseNotes, RollbackBody
 from xapp_operator.gateway.state import Gateway, get_gateway
+from xapp_operator.gateway.xapps.actions import require_another_revision
 from xapp_operator.gateway.xapps.context import XAppContext, xapp_not_found
 from xapp_operator.gateway.xapps.dry_runs import describe_rollback
 from xapp_operator.gateway.xapps.release_records import (
@@ -106,7 +107,7 @@ async def history(request: Request) -> Response:
         problems={
             **BODY_PROBLEMS,
             404: "No such xApp, or no such revision in its history.",
-            409: "The xApp is known by its labels only.",
+            409: "The xApp is known by its labels only, or the revision is in force.",
             412: "If-Match names another uid or generation.",
             422: "revision is missing or not a number.",
         },
@@ -173,14 +174,18 @@ async def _request_rollback(
 ) -> tuple[JsonObject, HandledRequest]:
     # The token makes a second request for the same revision a new value of the annotation.
     annotation = f"{revision}@{secrets.token_hex(ROLLBACK_TOKEN_BYTES)}"
-    change: JsonObject = {"metadata": {"annotations": {ANNOTATION_ROLLBACK_TO: annotation}}}
+
+    def change(current: JsonObject) -> JsonObject:
+        require_another_revision(current, revision)
+        return {"metadata": {"annotations": {ANNOTATION_ROLLBACK_TO: annotation}}}
+
     try:
         stored = await patch_xapp(
             context.caller.client,
             namespace=context.namespace,
             name=context.entry.name,
             expected=expected,
-            change=lambda _: change,
+            change=change,
         )
         return stored, HandledRequest("rollbackTo", annotation)
     except NotFound:

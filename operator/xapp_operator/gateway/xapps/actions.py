@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.api.conditions import RELEASED, STALLED, Reason
+from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.names import (
     ANNOTATION_FORCE_AT,
     ANNOTATION_RECONCILE_AT,
@@ -28,6 +29,7 @@ ANNOTATION_ACTIONS: Final = {
 SUSPEND: Final = "suspend"
 RESUME: Final = "resume"
 TEST: Final = "test"
+FORCE: Final = "force"
 _ALLOWED_WHILE_DELETED: Final = "retry"
 
 
@@ -72,6 +74,18 @@ async def request_action(
     return stored, HandledRequest(ANNOTATION_ACTIONS[action][1], requested_at)
 
 
+def require_another_revision(xapp: JsonObject, revision: int) -> None:
+    """Refuse a rollback to the revision in force, which the operator would reject.
+
+    Raises:
+        Conflict: when it is.
+    """
+    status = obj(xapp, "status")
+    released = next((each for each in items(status, "conditions") if text(each, "type") == RELEASED), {})
+    if text(released, "status") == "True" and integer(obj(status, "release"), "revision", -1) == revision:
+        raise Conflict(f"revision {revision} is in force, so there is nothing to roll back: choose another one")
+
+
 def _require_effect(xapp: JsonObject, action: str, *, name: str) -> None:
     if "deletionTimestamp" in obj(xapp, "metadata"):
         if action != _ALLOWED_WHILE_DELETED:
@@ -81,3 +95,25 @@ def _require_effect(xapp: JsonObject, action: str, *, name: str) -> None:
             )
     elif action in ANNOTATION_ACTIONS and obj(xapp, "spec").get("suspend") is True:
         raise Conflict(f"the xApp {name} is suspended, so {action} has no effect: {RESUME} it first")
+    elif (obstacle := _find_obstacle(xapp, action)) is not None:
+        raise Conflict(f"{action} of the xApp {name} has no effect now: {obstacle}")
+
+
+def _find_obstacle(xapp: JsonObject, action: str) -> str | None:
+    """Return why the operator would reject the annotation of `action`, and what to do first, where the status tells."""
+    status = obj(xapp, "status")
+    if integer(status, "observedGeneration", -1) != integer(obj(xapp, "metadata"), "generation"):
+        return None
+    if action == FORCE and "heldRevision" in status:
+        held = integer(status, "heldRevision")
+        return (
+            f"it is held at revision {held} after a rollback. Change values, version or another field of its spec first"
+        )
+    stalled = next((each for each in items(status, "conditions") if text(each, "type") == STALLED), None)
+    if stalled is None:
+        return None
+    if action == FORCE and text(stalled, "reason") == Reason.DEPENDENCY_NOT_READY:
+        return text(stalled, "message")
+    if action == TEST and "release" not in status:
+        return f"nothing is deployed. {text(stalled, 'message')}"
+    return None

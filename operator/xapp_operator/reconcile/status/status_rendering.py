@@ -150,8 +150,10 @@ def _progress(
 
 
 def _set_released(conditions: ConditionSet, draft: StatusDraft) -> None:
-    attempt = draft.attempt
+    attempt, known = draft.attempt, conditions.get(RELEASED)
     if attempt is None:
+        if known is not None and known.status == "True" and draft.release.revision is not None:
+            conditions.set(RELEASED, status=True, reason=_success_reason(draft), message=describe_release(draft))
         return
     if attempt.outcome in _HELM_FINISHED and attempt.action in SUCCESS_REASONS:
         reason = Reason.UNLOCKED if draft.unlocked and attempt.outcome is not AttemptOutcome.SUCCEEDED else None
@@ -162,9 +164,17 @@ def _set_released(conditions: ConditionSet, draft: StatusDraft) -> None:
             message=describe_release(draft),
         )
     elif attempt.outcome is AttemptOutcome.FAILED:
-        conditions.set(
-            RELEASED, status=False, reason=FAILURE_REASONS.get(attempt.action, attempt.reason), message=attempt.message
-        )
+        denied = attempt.reason == Reason.ACCESS_DENIED
+        failure = attempt.reason if denied else FAILURE_REASONS.get(attempt.action, attempt.reason)
+        conditions.set(RELEASED, status=False, reason=failure, message=attempt.message)
+
+
+def _success_reason(draft: StatusDraft) -> str:
+    """Return the reason of the step that made the release; without an attempt, the history tells which it was."""
+    action = draft.attempt.action if draft.attempt is not None else None
+    if action is None:
+        action = next((each.action for each in draft.history if each.revision == draft.release.revision), None)
+    return SUCCESS_REASONS.get(action or "", Reason.INSTALL_SUCCEEDED)
 
 
 def _set_tested(conditions: ConditionSet, draft: StatusDraft) -> None:
@@ -213,9 +223,7 @@ def _set_settled(conditions: ConditionSet, decision: Nothing, draft: StatusDraft
         message = f"{describe_release(draft)} is deployed and healthy"
         if decision.note:
             message = f"{message}; {decision.note}"
-        action = draft.attempt.action if draft.attempt else "Install"
-        reason = SUCCESS_REASONS.get(action, Reason.INSTALL_SUCCEEDED)
-        conditions.set(READY, status=True, reason=reason, message=message)
+        conditions.set(READY, status=True, reason=_success_reason(draft), message=message)
         return Phase.DEPLOYED
     if live.status is HealthStatus.DEGRADED:
         conditions.remove(RECONCILING)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.domain.planning.actions import RejectRollback, Rollback
+from xapp_operator.domain.planning.actions import Rollback
 from xapp_operator.domain.planning.plan_failures import unhealthy_message
 from xapp_operator.domain.planning.plan_input import UPGRADE, Attempt, AttemptOutcome, TestOutcome, TestRun
 from xapp_operator.helm.requests import RollbackRequest
@@ -50,6 +50,8 @@ async def rollback(
         if action.hold:
             handled = True
             request.draft = replace(request.draft, held_revision=action.revision)
+            message = f"rolled back to revision {action.revision}, as rollback-to asked"
+            context.events.record(request.raw, reason=Reason.ROLLBACK_SUCCEEDED, message=message)
         else:
             failed_test = _failed_test(request)
             attempt = rolled_back_attempt(
@@ -69,12 +71,6 @@ async def rollback(
     released = attempt.outcome is not AttemptOutcome.FAILED
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:  # otherwise the next upgrade prunes
         await delete_surplus(request, context, rollback_target=None if released else action.revision)
-
-
-def reject_rollback(action: RejectRollback, request: ReconcileRequest, context: ReconcilerContext) -> None:
-    """Record an event, and mark rollback-to as handled."""
-    context.events.record(request.raw, event_type="Warning", reason=Reason.ROLLBACK_FAILED, message=action.message)
-    request.draft = request.draft.with_handled(request.xapp, "rollback_to")
 
 
 def _failed_test(request: ReconcileRequest) -> TestRun | None:

@@ -8,7 +8,7 @@ import pytest
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, XAppSpec
 from xapp_operator.api.spec_parts import DriftDetection, UpgradePolicy
-from xapp_operator.domain.planning.actions import Action, Nothing, RejectRollback, Wait
+from xapp_operator.domain.planning.actions import Action, Nothing, RejectRequest, RejectRollback, Wait
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     INSTALL,
@@ -175,4 +175,4 @@ def case(name: str, given: PlanInput, expected: Action) -> object:
 
 def without_message(action: Action) -> Action:
     """Return `action` without its message."""
-    return replace(action, message="") if isinstance(action, Wait | RejectRollback) else action
+    return replace(action, message="") if isinstance(action, Wait | RejectRequest | RejectRollback) else action

@@ -26,6 +26,7 @@ from xapp_operator.domain.planning.actions import (
     Adopt,
     Install,
     Nothing,
+    RejectRequest,
     RepairLabels,
     Rollback,
     SaveRepository,
@@ -280,7 +281,7 @@ OWNERSHIP = [
             requests=AnnotationRequests(rollback_to=1, force=True, retry=True),
             desired=SourceUnavailable("away"),
         ),
-        wait(Reason.ACCESS_DENIED, stalled=True),
+        RejectRequest("force-at", ""),
     ),
 ]
 

@@ -19,6 +19,7 @@ from xapp_operator.domain.planning.actions import (
     Install,
     MarkSuperseded,
     Nothing,
+    RejectRequest,
     RejectRollback,
     Rollback,
     Uninstall,
@@ -239,7 +240,7 @@ rollback_requests = with_release(
 @examples(6)
 @given(plan_inputs)
 def test_every_plan_input_has_an_action(now: PlanInput) -> None:
-    helm = Install | Upgrade | Adopt | Rollback | RejectRollback | Uninstall
+    helm = Install | Upgrade | Adopt | Rollback | RejectRollback | RejectRequest | Uninstall
     others = DeleteOrphans | Unlock | MarkSuperseded | Wait | Nothing
 
     assert isinstance(plan(now), helm | others)
@@ -279,14 +280,14 @@ def test_foreign_release_without_adopt_is_never_touched(
         observed=replace(now.observed, release=replace(found, owner=owner)),
     )
 
-    assert isinstance(plan(theirs), Wait | Nothing)
+    assert isinstance(plan(theirs), Wait | Nothing | RejectRequest)
 
 
 @given(plan_inputs, releases)
 def test_release_of_another_xapp_is_never_touched_even_with_adopt(now: PlanInput, found: ObservedRelease) -> None:
     theirs = replace(now, observed=replace(now.observed, release=replace(found, owner="acme-ran-other")))
 
-    assert isinstance(plan(theirs), Wait | Nothing)
+    assert isinstance(plan(theirs), Wait | Nothing | RejectRequest)
 
 
 @given(not_deleting, releases, digests)
@@ -322,7 +323,7 @@ def test_unchanged_deployed_release_needs_nothing(now: PlanInput, found: Observe
 
 @given(not_deleting)
 def test_suspended_xapp_is_never_changed(now: PlanInput) -> None:
-    assert isinstance(plan(replace(now, spec=now.spec.model_copy(update={"suspend": True}))), Wait)
+    assert isinstance(plan(replace(now, spec=now.spec.model_copy(update={"suspend": True}))), Wait | RejectRequest)
 
 
 @given(plan_inputs)

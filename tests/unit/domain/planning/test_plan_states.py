@@ -28,6 +28,7 @@ from xapp_operator.domain.planning.actions import (
     Install,
     MarkSuperseded,
     Nothing,
+    RejectRequest,
     RejectRollback,
     RepairLabels,
     Rollback,
@@ -317,6 +318,28 @@ def test_rollback_to_a_revision_that_is_not_stored_is_rejected(present: Observed
 
 def test_rollback_to_without_a_release_waits_for_one() -> None:
     assert plan(plan_input(requests=AnnotationRequests(rollback_to=9))) == Install()
+
+
+def test_a_request_waits_while_the_operator_may_not_look() -> None:
+    request = AnnotationRequests(force=True, test=True)
+    denied = AccessDenied("cannot list secrets")
+    for inputs in (
+        plan_input(observed={"releases_unavailable": denied}, requests=request),
+        plan_input(desired=denied, requests=request),
+    ):
+        assert without_message(plan(inputs)) == wait(Reason.ACCESS_DENIED, stalled=True)
+
+
+def test_a_request_is_rejected_when_only_a_person_can_change_what_prevents_it() -> None:
+    missing = ChartNotFound("no such chart")
+    assert without_message(plan(plan_input(desired=missing, requests=AnnotationRequests(force=True)))) == RejectRequest(
+        "force-at", ""
+    )
+    assert without_message(plan(plan_input(desired=missing, requests=AnnotationRequests(test=True)))) == RejectRequest(
+        "test-at", ""
+    )
+    away = SourceUnavailable("away")
+    assert not isinstance(plan(plan_input(desired=away, requests=AnnotationRequests(force=True))), RejectRequest)
 
 
 @pytest.mark.parametrize(("inputs", "expected"), DEPENDENCIES)

@@ -1,0 +1,185 @@
+"""What annotations ask for that cannot be done, or would have no effect now: said once, and never done later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.fakes.helm import Fault
+from tests.support.fakes.histories import History, run_history, xapp_body
+from xapp_operator.config import Settings
+
+SECONDS = 20.0
+REFUSED = 'ConfigMap "hello" is invalid: data.tag: Invalid value: "two": must be three'
+CYCLE = [{"name": "hello"}]
+
+
+def events(history: History, reason: str) -> list[str]:
+    return [each["message"] for each in history.cluster.server.all("events") if each["reason"] == reason]
+
+
+def handled(history: History) -> dict[str, str]:
+    found: dict[str, str] = (history.cluster.xapp() or {})["status"].get("handled", {})
+    return found
+
+
+def condition(history: History, kind: str) -> tuple[str, str, str]:
+    found: dict[str, Any] = history.cluster.condition(kind) or {}
+    return found.get("status", ""), found.get("reason", ""), found.get("message", "")
+
+
+async def hold_first_revision(history: History) -> None:
+    history.create(tag="one")
+    await history.cluster.wait(SECONDS)
+    history.set_tag("two")
+    await history.cluster.wait(SECONDS)
+    history.annotate("rollback-to", "1")
+    await history.cluster.wait(SECONDS)
+    assert history.outcome == "Ready RollbackSucceeded"
+
+
+def test_a_requested_rollback_is_an_event(settings: Settings) -> None:
+    history = run_history(settings, hold_first_revision)
+    assert events(history, "RollbackSucceeded") == ["rolled back to revision 1, as rollback-to asked"]
+
+
+@pytest.mark.parametrize("name", ["retry-at", "force-at", "reconcile-at"])
+def test_a_held_revision_stays_rolled_back(settings: Settings, name: str) -> None:
+    async def play(history: History) -> None:
+        await hold_first_revision(history)
+        history.annotate(name)
+
+    def check(history: History) -> None:
+        assert history.outcome == "Ready RollbackSucceeded"
+        assert condition(history, "Released")[:2] == ("True", "RollbackSucceeded")
+        assert history.deployed_tags == ["one"]
+        assert len(handled(history)) == 2
+
+    run_history(settings, play, check)
+
+
+def test_a_forced_upgrade_of_a_held_revision_does_not_happen_later(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await hold_first_revision(history)
+        history.annotate("force-at")
+        await history.cluster.wait(SECONDS)
+        (said,) = events(history, "NoEffect")
+        assert "force-at has no effect now: rolled back to revision 1, which is held until" in said
+        history.set_tag("three")
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == ["install", "upgrade", "rollback", "upgrade"]
+
+
+def test_a_forced_upgrade_in_a_cycle_does_not_happen_later(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        history.edit(dependsOn=CYCLE)
+        await history.cluster.wait(SECONDS)
+        history.annotate("force-at")
+        await history.cluster.wait(SECONDS)
+        (said,) = events(history, "NoEffect")
+        assert "dependsOn forms a cycle: hello → hello" in said
+        assert "forceAt" in handled(history)
+        history.edit(dependsOn=None)
+
+    def check(history: History) -> None:
+        assert history.outcome == "Ready InstallSucceeded"
+        assert condition(history, "Released") == ("True", "InstallSucceeded", "revision 1 of hello 0.1.0")
+
+    history = run_history(settings, play, check)
+    assert [each.command for each in history.helm_steps] == ["install"]
+
+
+@pytest.mark.parametrize("name", ["force-at", "test-at"])
+def test_what_is_asked_of_a_suspended_xapp_does_not_happen_later(settings: Settings, name: str) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one", suspend=True)
+        await history.cluster.wait(SECONDS)
+        history.annotate(name)
+        await history.cluster.wait(SECONDS)
+        (said,) = events(history, "NoEffect")
+        assert said == f"{name} has no effect now: spec.suspend is true: the release is left as it is"
+        history.edit(suspend=False)
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == ["install"]
+    assert condition(history, "TestSuccess") == ("", "", "")
+
+
+def test_tests_of_what_is_not_deployed_are_no_longer_asked_for(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.cluster.helm.refusals['{"tag": "one"}'] = Fault(REFUSED, writes=1)
+        history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        assert history.outcome == "Stalled InstallFailed"
+        history.annotate("test-at")
+        await history.cluster.wait(SECONDS)
+        (said,) = events(history, "NoEffect")
+        assert "test-at has no effect now" in said
+        assert "must be three" in said
+        history.set_tag("two")
+
+    def check(history: History) -> None:
+        assert history.outcome == "Ready InstallSucceeded"
+        assert condition(history, "TestSuccess") == ("", "", "")
+
+    run_history(settings, play, check)
+
+
+@pytest.mark.parametrize("value", ["latest", "", "-1", "1.0", "99999999999", "²", "1 2"])
+def test_rollback_to_that_is_no_revision_is_rejected_once(settings: Settings, value: str) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        history.cluster.edit({"metadata": {"annotations": {"xapp-operator.io/rollback-to": value}}})
+
+    history = run_history(settings, play)
+    assert events(history, "RollbackFailed") == [
+        "rollback-to names no revision. Set it to one of 1, or to REVISION@TEXT."
+    ]
+    assert handled(history) == {"rollbackTo": value}
+
+
+@pytest.mark.parametrize("from_the_start", [True, False])
+def test_rollback_to_the_revision_in_force_does_nothing(settings: Settings, from_the_start: bool) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        if not from_the_start:
+            await history.cluster.wait(SECONDS)
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(SECONDS)
+        assert "rollbackTo" in handled(history)
+        history.set_tag("two")
+
+    history = run_history(settings, play)
+    assert events(history, "RollbackFailed") == [
+        "rollback-to names revision 1, which is in force. There is nothing to do."
+    ]
+    assert [each.command for each in history.helm_steps] == ["install", "upgrade"]
+
+
+def test_every_member_of_a_cycle_is_stalled_for_it(settings: Settings) -> None:
+    """Also one whose revision is held, or whose chart is away."""
+
+    async def play(history: History) -> None:
+        other = xapp_body(tag="one")
+        other["metadata"]["name"] = "other"
+        history.create(tag="one", dependsOn=[{"name": "other"}])
+        history.cluster.create(other)
+        await history.cluster.wait(SECONDS)
+        history.set_tag("two")
+        await history.cluster.wait(SECONDS)
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(SECONDS)
+        assert history.outcome == "Ready RollbackSucceeded"
+        gone = {"archive": {"chartArchiveRef": {"name": "gone"}, "digest": None}}
+        history.cluster.edit({"spec": {"dependsOn": [{"name": "hello"}], **gone}}, "other")
+        await history.cluster.wait(SECONDS)
+        assert condition(history, "Stalled")[1] == "DependencyNotReady"
+        stalled = history.cluster.condition("Stalled", "other") or {}
+        assert stalled["message"].startswith("dependsOn forms a cycle: other → hello → other")
+
+    run_history(settings, play)
