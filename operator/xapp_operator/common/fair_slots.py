@@ -43,6 +43,10 @@ class FairSlots:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # in the order in which the keys began to wait
 
     @property
+    def capacity(self) -> int:
+        return self._capacity
+
+    @property
     def in_use(self) -> int:
         return self._held.total()
 

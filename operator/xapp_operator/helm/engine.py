@@ -25,7 +25,7 @@ from xapp_operator.helm.labelling.post_rendering import PostRendering
 from xapp_operator.helm.processes import arguments
 from xapp_operator.helm.processes.limits import HelmLimits
 from xapp_operator.helm.processes.runner import OUTPUT_MAX_BYTES, HelmCall, HelmRunner, find_helm
-from xapp_operator.helm.processes.slots import HelmSlot
+from xapp_operator.helm.processes.slots import HelmSlot, SlotCounts
 from xapp_operator.helm.processes.workspace import Workspace, reap_orphans
 from xapp_operator.helm.requests import (
     DryRunRequest,
@@ -135,6 +135,10 @@ class HelmEngine:
         this one.
         """
         return self._runner.slot(namespace, urgent=urgent)
+
+    def slot_counts(self) -> SlotCounts:
+        """Return how many places there are, and how many are taken."""
+        return self._runner.slot_counts()
 
     async def install(self, request: ReleaseRequest, *, slot: HelmSlot | None = None) -> ReleaseResult:
         """Install a release.

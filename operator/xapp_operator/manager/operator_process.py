@@ -63,7 +63,7 @@ async def _run(settings: Settings) -> int:
     async with AsyncExitStack() as stack:
         kube = await stack.enter_async_context(await KubeClient.connect(settings))
         probe = await stack.enter_async_context(ProbeServer(settings, METRICS))
-        await stack.enter_async_context(MetricsServer(settings))
+        metrics_server = await stack.enter_async_context(MetricsServer(settings))
         watchdog = HelmWatchdog(
             grace_seconds=min(settings.helm_term_seconds, settings.lease_seconds * HELM_END_FRACTION)
         )
@@ -84,6 +84,7 @@ async def _run(settings: Settings) -> int:
         await stack.enter_async_context(watchdog.watching(runtime.helm_folder))
         if not await _run_unless_stopped(stop, stack.enter_async_context(runtime)):
             return 0
+        metrics_server.before_render = runtime.update_metrics
         probe.set_leading(runtime)
         await _run_unless_stopped(stop, run_operator(runtime, settings, on_started=install_signal_handlers))
     return EXIT_LEADERSHIP_LOST if lost.is_set() else 0

@@ -116,8 +116,6 @@ class Reconciler:
             _log.exception("reconcile failed unexpectedly", namespace=key[0], name=key[1])
         else:
             self._failures.pop(key, None)
-        finally:
-            self._context.metrics.set_queue_depth(depth=len(self._context.queue))
 
     async def reconcile(self, key: NamespacedName) -> None:
         """Bring the actual state of one XApp closer to its spec, and write its status if that changed.

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Self
 
 from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.conditions import READY
@@ -54,6 +54,12 @@ class RepositoryNotSaved(SourceUnavailable):
 class _CachedRepository:
     raw: JsonObject
     model: ChartRepository
+    ready: bool
+
+    @classmethod
+    def of(cls, raw: JsonObject) -> Self:
+        model = ChartRepository.model_validate(raw)
+        return cls(raw, model, _is_ready(model))
 
 
 class RepositoryReconciler:
@@ -84,7 +90,8 @@ class RepositoryReconciler:
 
     def update(self, raw: JsonObject, *, deleted: bool) -> None:
         """Store a ChartRepository as the watch or a write has returned it."""
-        model = ChartRepository.model_validate(raw)
+        cached = _CachedRepository.of(raw)
+        model = cached.model
         key = model.key
         if deleted:
             self._cached.pop(key, None)
@@ -95,7 +102,7 @@ class RepositoryReconciler:
             self._queue.cancel_delayed(key)
             return
         before = self._cached.get(key)
-        self._cached[key] = _CachedRepository(raw, model)
+        self._cached[key] = cached
         if before is None:
             self._begin(key, model)
             return
@@ -123,6 +130,11 @@ class RepositoryReconciler:
             self._queue.add_after(key, delay)
         else:
             self._queue.add(key)
+
+    def count_ready(self) -> tuple[int, int]:
+        """Return how many ChartRepositories are Ready, and how many are not."""
+        ready = sum(cached.ready for cached in self._cached.values())
+        return ready, len(self._cached) - ready
 
     def reads_secrets(self, namespace: str) -> bool:
         """Return whether a ChartRepository of the namespace refers to a Secret."""
@@ -210,7 +222,7 @@ class RepositoryReconciler:
         with contextlib.suppress(NotFound):
             written = await self._status_writer.write(cached.raw, status)
             if written is not None and key in self._cached:
-                self._cached[key] = _CachedRepository(written, ChartRepository.model_validate(written))
+                self._cached[key] = _CachedRepository.of(written)
         return cached.model.spec.interval_seconds
 
     async def _load(self, key: NamespacedName, model: ChartRepository) -> Repository:
@@ -244,14 +256,18 @@ def _secret_names(model: ChartRepository) -> frozenset[str]:
 def _seconds_until_due(model: ChartRepository, *, now: float) -> float:
     """Return in how many seconds the repository is to be looked at, when nothing but its stored status is known."""
     status = model.status
-    ready = any(
-        each.type == READY and each.status == "True" and each.observed_generation == model.metadata.generation
-        for each in status.conditions or ()
-    )
     age = -1.0 if status.last_fetched is None else now - status.last_fetched.timestamp()
-    if not ready or age < 0:  # a time in the future is of a clock that jumped
+    if not _is_ready(model) or age < 0:  # a time in the future is of a clock that jumped
         return 0.0
     return max(0.0, model.spec.interval_seconds - age)
+
+
+def _is_ready(model: ChartRepository) -> bool:
+    """Return whether a ChartRepository is Ready as of its current generation."""
+    return any(
+        each.type == READY and each.status == "True" and each.observed_generation == model.metadata.generation
+        for each in model.status.conditions or ()
+    )
 
 
 def _is_asked_since_last_look(model: ChartRepository) -> bool:

@@ -84,7 +84,8 @@ class OperatorRuntime:
         self._settings = settings
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
-        self._queue = WorkQueue()
+        self._clock = clock
+        self._queue = WorkQueue(clock=clock)
         self._workers = Workers(self._queue, count=settings.workers)
         self._xapps = XAppCache(on_namespace=self._update_secret_watch, on_dependency=self._queue.add)
         self._secrets = SecretWatch(kube, settings, on_status=self._on_secret_watch_status, clock=clock)
@@ -198,6 +199,15 @@ class OperatorRuntime:
         if not removals.is_done(uid):
             self._queue.add(key)
         return await removals.wait(uid, seconds=seconds)
+
+    def update_metrics(self) -> None:
+        """Set the metrics that are read, not recorded."""
+        metrics, slots, now = self._context.metrics, self._context.helm.slot_counts(), self._clock.now()
+        metrics.set_queue(depth=len(self._queue), oldest_seconds=self._queue.oldest_seconds)
+        metrics.set_helm_slots(total=slots.total, used=slots.used, awaited=slots.awaited)
+        ready, not_ready = self.repositories.count_ready()
+        metrics.set_chart_repositories(ready=ready, not_ready=not_ready)
+        metrics.set_xapps_not_ready(now - since for since in self._xapps.not_ready_since())
 
     @property
     def last_contact(self) -> float:

@@ -30,7 +30,7 @@ class MetricsServer:
         self._host = settings.metrics_host
         self._port = settings.metrics_port
         self._metrics = metrics
-        self._before_render = before_render
+        self.before_render = before_render
         self._server = BoundedHttpServer(
             [web.get("/metrics", self._serve)], host=settings.metrics_host, port=settings.metrics_port
         )
@@ -55,5 +55,5 @@ class MetricsServer:
         await self._server.__aexit__()
 
     async def _serve(self, _: web.Request) -> web.Response:
-        self._before_render()
+        self.before_render()
         return web.Response(body=self._metrics.render(), headers={"Content-Type": CONTENT_TYPE})

@@ -162,3 +162,17 @@ async def test_the_first_look_after_a_restart_counts_as_a_change(setup: Setup) -
     setup.repositories.update(body, deleted=False)
     await eventually(lambda: setup.charts == [1], what="the look")
     assert setup.changes == [("ns", "acme")] * 2, "XApps may have read another index before"
+
+
+async def test_repositories_are_counted_by_whether_they_are_ready(setup: Setup) -> None:
+    def put(name: str, status: dict[str, Any]) -> None:
+        body = repository(setup.server.url) | {"status": status}
+        body["metadata"]["name"] = name
+        setup.repositories.update(body, deleted=False)
+
+    put("ready", looked_at(10))
+    put("failing", looked_at(10, ready="False"))
+    put("changed", looked_at(10, generation=0))
+    assert setup.repositories.count_ready() == (1, 2)
+    setup.repositories.update({**repository(setup.server.url), "status": {}}, deleted=False)  # acme
+    await eventually(lambda: setup.repositories.count_ready()[0] > 1, what="what was written to count")

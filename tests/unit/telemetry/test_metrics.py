@@ -23,7 +23,9 @@ def test_operations_are_counted_with_their_labels() -> None:
     metrics.record_chart_fetch(source="http", outcome="cached")
     metrics.record_watch_restart(resource="xapps")
     metrics.record_request(method="GET", route="/api/xapps", status=200, seconds=0.002)
-    metrics.set_queue_depth(depth=3)
+    metrics.set_queue(depth=3, oldest_seconds=4.5)
+    metrics.set_helm_slots(total={"running": 6}, used={"running": 2}, awaited=1)
+    metrics.set_chart_repositories(ready=2, not_ready=1)
     metrics.set_leading(leading=True)
     found = samples(metrics)
     assert found["xapp_operator_reconcile_seconds_count", (("action", "install"), ("outcome", "succeeded"))] == 1
@@ -33,7 +35,24 @@ def test_operations_are_counted_with_their_labels() -> None:
     labels = (("method", "GET"), ("route", "/api/xapps"), ("status", "200"))
     assert found["xapp_operator_http_request_seconds_count", labels] == 1
     assert found["xapp_operator_queue_depth", ()] == 3
+    assert found["xapp_operator_queue_oldest_seconds", ()] == 4.5
+    assert found["xapp_operator_helm_slots", (("kind", "running"),)] == 6
+    assert found["xapp_operator_helm_slots_used", (("kind", "running"),)] == 2
+    assert found["xapp_operator_helm_slots_awaited", ()] == 1
+    assert found["xapp_operator_chart_repositories", (("ready", "true"),)] == 2
+    assert found["xapp_operator_chart_repositories", (("ready", "false"),)] == 1
     assert found["xapp_operator_leader", ()] == 1
+
+
+def test_xapps_are_counted_by_how_long_they_are_not_ready() -> None:
+    metrics = Metrics()
+    metrics.set_xapps_not_ready([-5.0, 0.0, 299.9, 300.0, 4000.0, 90000.0])
+    found = {
+        int(dict(labels)["min_seconds"]): value
+        for (name, labels), value in samples(metrics).items()
+        if name == "xapp_operator_xapps_not_ready"
+    }
+    assert found == {0: 5, 300: 3, 900: 2, 3600: 2, 86400: 1}
 
 
 def test_a_phase_without_xapps_is_removed() -> None:
@@ -60,5 +79,5 @@ def test_a_label_never_takes_more_values_than_its_bound() -> None:
 
 def test_two_registries_do_not_share_metrics() -> None:
     first, second = Metrics(), Metrics()
-    first.set_queue_depth(depth=5)
+    first.set_queue(depth=5, oldest_seconds=0)
     assert samples(second)["xapp_operator_queue_depth", ()] == 0

@@ -14,7 +14,9 @@ from xapp_operator.telemetry.metrics_server import MetricsAddressUnavailable, Me
 
 async def test_metrics_are_rendered_when_they_are_read() -> None:
     metrics = Metrics()
-    server = MetricsServer(Settings(metrics_port=0), metrics, before_render=lambda: metrics.set_queue_depth(depth=7))
+    server = MetricsServer(
+        Settings(metrics_port=0), metrics, before_render=lambda: metrics.set_queue(depth=7, oldest_seconds=1)
+    )
     async with server, aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as http:
         answer = await http.get("/metrics")
         text = await answer.text()

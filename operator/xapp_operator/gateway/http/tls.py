@@ -10,13 +10,16 @@ import asyncio
 import os
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from cryptography import x509
 
 from xapp_operator.config import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.telemetry.logs import get_logger
+from xapp_operator.telemetry.metrics import METRICS
 
 RELOAD_SECONDS: Final = 10.0
 PEM_MAX_BYTES: Final = 256 * 1024
@@ -50,6 +53,7 @@ class TlsCertificate:
         self._key = key
         self._loaded = self._read()
         self.context = _make_context(self._loaded)
+        _record_expiry(self._loaded)
         self._refused: _Pair | str | None = None
 
     @classmethod
@@ -81,6 +85,7 @@ class TlsCertificate:
             self._refused = refused
             return
         self._loaded, self._refused = pair, None
+        _record_expiry(pair)
         _log.info("TLS certificate reloaded", certificate=str(self._certificate))
 
     def _read(self) -> _Pair:
@@ -96,6 +101,12 @@ class TlsCertificate:
 def _read_pem(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(PEM_MAX_BYTES)
+
+
+def _record_expiry(pair: _Pair) -> None:
+    with suppress(ValueError):  # what OpenSSL has loaded may still be unusual
+        certificate = x509.load_pem_x509_certificate(pair.certificate)
+        METRICS.set_certificate_expiry(timestamp=certificate.not_valid_after_utc.timestamp())
 
 
 def _make_context(pair: _Pair) -> ssl.SSLContext:

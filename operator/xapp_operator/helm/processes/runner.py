@@ -26,7 +26,7 @@ from xapp_operator.helm.labelling.post_rendering import PostRendering, is_post_r
 from xapp_operator.helm.processes import user_kubeconfig
 from xapp_operator.helm.processes.arguments import POST_RENDERER_FLAG, environment
 from xapp_operator.helm.processes.limits import HelmLimits
-from xapp_operator.helm.processes.slots import HelmSlot, HelmSlots
+from xapp_operator.helm.processes.slots import HelmSlot, HelmSlots, SlotCounts
 from xapp_operator.helm.processes.workspace import Workspace
 from xapp_operator.helm.results.error_rules import error_from_stderr
 from xapp_operator.kube.credentials import ConnectionInfo
@@ -118,6 +118,9 @@ class HelmRunner:
     def slot(self, namespace: str, *, urgent: bool) -> AbstractAsyncContextManager[HelmSlot]:
         """Wait for the place of one call; see `HelmSlots.slot`."""
         return self._slots.slot(namespace, urgent=urgent)
+
+    def slot_counts(self) -> SlotCounts:
+        return self._slots.counts()
 
     async def run(self, call: HelmCall, *, slot: HelmSlot | None = None) -> ProcessResult:
         """Run helm and return its result, also when it failed.

@@ -12,7 +12,7 @@ import contextlib
 import os
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,15 @@ NO_ROOM_SECONDS: Final = 30.0
 """The same for a process that holds a running place, because there is no room for it among those that wait."""
 
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotCounts:
+    """How many slots there are and how many are in use, by kind, and how many callers wait for one."""
+
+    total: Mapping[str, int]
+    used: Mapping[str, int]
+    awaited: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,13 @@ class HelmSlots:
     @property
     def waiting(self) -> int:
         return self._waiting.in_use
+
+    def counts(self) -> SlotCounts:
+        return SlotCounts(
+            total={"running": self._running.capacity, "waiting": self._waiting.capacity},
+            used={"running": self.running, "waiting": self.waiting},
+            awaited=self._demand.total(),
+        )
 
     @asynccontextmanager
     async def slot(self, key: str, *, urgent: bool = False) -> AsyncIterator[HelmSlot]:

@@ -6,8 +6,9 @@ JSON is stored as bytes, because there are thousands of XApps and few are reconc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import cast
 
 import orjson
@@ -29,6 +30,7 @@ class CachedXApp:
     generation: int
     deleting: bool
     ready: bool  # the condition Ready is True for this generation
+    not_ready_since: float | None  # seconds since the epoch; None while it is Ready or suspended
     references: frozenset[tuple[str, str]]  # (kind, name) of what it reads in its namespace
     repository: str | None
     depends_on: tuple[str, ...]
@@ -66,6 +68,7 @@ class XAppCache:
         self._entries: dict[NamespacedName, CachedXApp] = {}
         self._referrers: dict[tuple[str, str, str], set[NamespacedName]] = {}  # (namespace, kind, name)
         self._expected: set[NamespacedName] = set()
+        self._not_ready: dict[NamespacedName, float] = {}
 
     @property
     def is_complete(self) -> bool:
@@ -94,6 +97,7 @@ class XAppCache:
         concerned = self._concerned_by(key, known, entry)
         self._remove_references(key, known)
         self._entries[key] = entry
+        self._set_not_ready(key, entry.not_ready_since)
         for reference in _references_of(entry):
             self._referrers.setdefault((key[0], *reference), set()).add(key)
         keys = self._keys.setdefault(key[0], set())
@@ -113,6 +117,7 @@ class XAppCache:
         concerned = self._concerned_by(key, known, None)
         self._remove_references(key, known)
         del self._entries[key]
+        self._set_not_ready(key, None)
         self._keys[key[0]].discard(key)
         if not self._keys[key[0]]:
             del self._keys[key[0]]
@@ -133,6 +138,10 @@ class XAppCache:
         entry = self._entries.get(key)
         return entry is not None and entry.ready and not entry.deleting
 
+    def not_ready_since(self) -> Collection[float]:
+        """Return since when each XApp is not Ready that is neither Ready nor suspended, in seconds since the epoch."""
+        return self._not_ready.values()
+
     def dependency_cycle(self, key: NamespacedName) -> tuple[str, ...]:
         """Return the names of the shortest cycle of dependsOn through an XApp, or nothing without one."""
         entry = self._entries.get(key)
@@ -142,6 +151,12 @@ class XAppCache:
         """Return the names of the XApps that depend on one, in order, without members of its cycles."""
         names = {name for _, name in self.referrers(key[0], "XApp", key[1])}
         return tuple(sorted(names - self._cycle_members(key))) if names else ()
+
+    def _set_not_ready(self, key: NamespacedName, since: float | None) -> None:
+        if since is None:
+            self._not_ready.pop(key, None)
+        else:
+            self._not_ready[key] = since
 
     def _dependencies(self, namespace: str) -> Callable[[str], Iterable[str]]:
         def depends_on(name: str) -> Iterable[str]:
@@ -223,6 +238,7 @@ def _to_cached(raw: JsonObject) -> CachedXApp:
         generation=integer(metadata, "generation"),
         deleting="deletionTimestamp" in metadata,
         ready=_is_ready(obj(raw, "status"), generation=integer(metadata, "generation")),
+        not_ready_since=_not_ready_since(raw),
         references=frozenset(references),
         repository=text(spec, "repoName") or None,
         depends_on=tuple(text(other, "name") for other in items(spec, "dependsOn")),
@@ -235,3 +251,19 @@ def _is_ready(status: JsonObject, *, generation: int) -> bool:
         text(condition, "type") == READY and text(condition, "status") == "True"
         for condition in items(status, "conditions")
     )
+
+
+def _not_ready_since(raw: JsonObject) -> float | None:
+    """Return when an XApp stopped being Ready; when it was created, if nothing is known of it yet.
+
+    The condition counts also if it is about an earlier generation: a change of the spec alone makes nothing fail.
+    """
+    metadata = obj(raw, "metadata")
+    if obj(raw, "spec").get("suspend") is True:
+        return None
+    since = text(metadata, "creationTimestamp")
+    for condition in items(obj(raw, "status"), "conditions"):
+        if text(condition, "type") == READY:
+            since = "" if text(condition, "status") == "True" else text(condition, "lastTransitionTime")
+    since = text(metadata, "deletionTimestamp") or since
+    return datetime.fromisoformat(since).timestamp() if since else None

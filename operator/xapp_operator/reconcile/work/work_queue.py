@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
+from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.common.fair_slots import FairSlots
 
 NamespacedName: TypeAlias = tuple[str, str]  # (namespace, name)
@@ -20,10 +21,11 @@ NamespacedName: TypeAlias = tuple[str, str]  # (namespace, name)
 class WorkQueue:
     """Keys that wait to be processed by `Workers`. Belongs to one event loop and is not thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
         self._ready: dict[str, deque[NamespacedName]] = {}  # by namespace
         self._arrived: asyncio.Queue[str] = asyncio.Queue()  # namespaces that have ready keys since a moment ago
-        self._queued: set[NamespacedName] = set()  # the keys in `_ready`
+        self._queued: dict[NamespacedName, float] = {}  # the keys in `_ready`, and since when, in this order
         self._processing: set[NamespacedName] = set()
         self._dirty: set[NamespacedName] = set()  # added while being processed
         self._delayed: dict[NamespacedName, asyncio.TimerHandle] = {}
@@ -31,12 +33,21 @@ class WorkQueue:
     def __len__(self) -> int:
         return len(self._queued) + len(self._dirty)
 
+    @property
+    def oldest_seconds(self) -> float:
+        """Return for how long the key that has waited longest has waited; 0 if none waits.
+
+        A key that was added while it is processed does not wait for others, and does not count.
+        """
+        since = next(iter(self._queued.values()), None)
+        return 0.0 if since is None else self._clock.monotonic() - since
+
     def add(self, key: NamespacedName) -> None:
         """Queue `key`; while it is being processed, it is queued again afterwards."""
         if key in self._processing:
             self._dirty.add(key)
         elif key not in self._queued:
-            self._queued.add(key)
+            self._queued[key] = self._clock.monotonic()
             if key[0] not in self._ready:
                 self._ready[key[0]] = deque()
                 self._arrived.put_nowait(key[0])
@@ -66,7 +77,7 @@ class WorkQueue:
             del self._ready[namespace]
             return None
         key = ready.popleft()
-        self._queued.discard(key)
+        del self._queued[key]
         self._processing.add(key)
         return key
 

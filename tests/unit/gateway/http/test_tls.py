@@ -6,6 +6,7 @@ import shutil
 import socket
 import ssl
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -22,6 +23,7 @@ from xapp_operator.config import Settings
 from xapp_operator.gateway.http import tls
 from xapp_operator.gateway.http.connections import HEAD_MAX_BYTES
 from xapp_operator.gateway.http.tls import CertificateUnusable, TlsCertificate
+from xapp_operator.telemetry.metrics import METRICS
 
 SECONDS = 60.0
 
@@ -152,6 +154,23 @@ def test_a_swapped_symbolic_link_counts_as_a_change(
     certificate.reload()
 
     assert certificate._loaded != before
+
+
+def test_the_expiry_of_the_certificate_in_force_is_a_metric(authority: Authority, files: KeyPair) -> None:
+    def expiry() -> datetime:
+        text = METRICS.registry.get_sample_value("xapp_operator_tls_certificate_expiry_timestamp_seconds")
+        assert text is not None
+        return datetime.fromtimestamp(text, UTC)
+
+    def of_file() -> datetime:
+        return x509.load_pem_x509_certificate(files.certificate.read_bytes()).not_valid_after_utc
+
+    certificate = TlsCertificate(files.certificate, files.key)
+    assert expiry() == of_file()
+    METRICS.set_certificate_expiry(timestamp=0)
+    replace(files, authority.issue("renewed", common_name="renewed"))
+    certificate.reload()
+    assert expiry() == of_file()
 
 
 def _encrypted(path: Path) -> bytes:

@@ -15,7 +15,7 @@ from tests.support.eventually import eventually
 from xapp_operator.config import MIB
 from xapp_operator.helm.processes import slots
 from xapp_operator.helm.processes.limits import WAITING_MEMORY, HelmLimits
-from xapp_operator.helm.processes.slots import HelmSlot, HelmSlots, ProcessUsage, process_usage
+from xapp_operator.helm.processes.slots import HelmSlot, HelmSlots, ProcessUsage, SlotCounts, process_usage
 
 WAITING = "import sys; print('ready', flush=True); sys.stdin.read()"
 
@@ -281,3 +281,18 @@ async def test_a_caller_that_is_cancelled_while_it_waits_leaves_nothing_behind()
         await asyncio.gather(waiter, return_exceptions=True)
     async with asyncio.timeout(60), places.slot("c"):
         assert places.running == 1
+
+
+async def test_places_are_counted_by_kind_with_those_who_wait_for_one() -> None:
+    places = HelmSlots(limits(concurrency=2, waiting=4))
+    async with places.slot("a"), places.slot("b"):
+        waiter = asyncio.create_task(places.slot("c").__aenter__())
+        await asyncio.sleep(0)
+        assert places.counts() == SlotCounts(
+            total={"running": 2, "waiting": 4}, used={"running": 2, "waiting": 0}, awaited=1
+        )
+        waiter.cancel()
+        await asyncio.gather(waiter, return_exceptions=True)
+    assert places.counts() == SlotCounts(
+        total={"running": 2, "waiting": 4}, used={"running": 0, "waiting": 0}, awaited=0
+    )

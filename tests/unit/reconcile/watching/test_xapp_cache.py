@@ -209,3 +209,42 @@ def test_what_never_comes_is_not_expected_for_ever() -> None:
     complete.append(apps.cache.is_complete)
     assert complete == [False, True]
     assert apps.woken() == {"first"}
+
+
+TIME = "2026-11-20T08:00:0{}Z"
+SECOND_0 = 1795161600.0
+
+
+def put_with_ready(
+    cache: XAppCache, status: str | None, *, version: int, suspend: bool = False, deleting: bool = False
+) -> None:
+    body = raw(suspend=suspend)
+    body["metadata"].update(resourceVersion=str(version), creationTimestamp=TIME.format(0))
+    if deleting:
+        body["metadata"]["deletionTimestamp"] = TIME.format(3)
+    if status is not None:
+        body["status"]["conditions"] = [
+            {"type": "Ready", "status": status, "lastTransitionTime": TIME.format(2), "reason": "X", "message": ""}
+        ]
+    cache.put(body)
+
+
+def test_it_knows_since_when_an_xapp_is_not_ready() -> None:
+    cache = XAppCache()
+    put_with_ready(cache, None, version=6)
+    assert list(cache.not_ready_since()) == [SECOND_0]
+    states: tuple[tuple[str, list[float]], ...] = (("False", [SECOND_0 + 2]), ("True", []), ("Unknown", [SECOND_0 + 2]))
+    for version, (status, expected) in enumerate(states, start=7):
+        put_with_ready(cache, status, version=version)
+        assert list(cache.not_ready_since()) == expected, status
+    put_with_ready(cache, "True", version=20, deleting=True)
+    assert list(cache.not_ready_since()) == [SECOND_0 + 3]
+    assert cache.remove(KEY, "u1")
+    assert not cache.not_ready_since()
+
+
+def test_a_suspended_xapp_does_not_count_as_not_ready() -> None:
+    cache = XAppCache()
+    put_with_ready(cache, "False", version=6)
+    put_with_ready(cache, "False", version=7, suspend=True)
+    assert not cache.not_ready_since()

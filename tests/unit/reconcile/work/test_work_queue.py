@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from tests.support.fakes.clock import FakeClock
 from xapp_operator.reconcile.work.work_queue import NamespacedName, Workers, WorkQueue
 
 A, B = ("ns", "a"), ("ns", "b")
@@ -246,3 +247,24 @@ async def test_a_job_that_is_cancelled_while_paused_leaves_its_worker_to_others(
         await jobs.end(key)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_the_age_of_the_queue_is_that_of_the_key_that_waits_longest() -> None:
+    clock = FakeClock()
+    queue = WorkQueue(clock=clock)
+    ages = [queue.oldest_seconds]
+    for key in (A, B):
+        queue.add(key)
+        clock.advance(3)
+    queue.add(A)
+    ages.append(queue.oldest_seconds)
+    assert queue.take("ns") == A
+    queue.add(A)  # comes back when it is done, and waits for nobody until then
+    clock.advance(1)
+    ages.append(queue.oldest_seconds)
+    assert queue.take("ns") == B
+    ages.append(queue.oldest_seconds)
+    queue.done(A)
+    clock.advance(2)
+    ages.append(queue.oldest_seconds)
+    assert ages == [0, 6, 4, 0, 2]
