@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 CHART = ROOT / "manifests" / "chart"
 BASE = "manifests/base"
+MONITORING = "manifests/components/monitoring"
 NAMESPACE = "xapp-operator-system"
 INSTALL_CRDS = ".Values.crds.install"
 
@@ -27,8 +28,16 @@ SOURCES = {
     f"{BASE}/deployer-role.yaml": None,
     f"{BASE}/deployer-policy.yaml": 'ne .Values.deployer.role "admin"',
     f"{BASE}/user-roles.yaml": None,
+    f"{MONITORING}/pod-monitor.yaml": ".Values.monitoring.podMonitor.enabled",
+    f"{MONITORING}/prometheus-rule.yaml": ".Values.monitoring.prometheusRule.enabled",
 }
 """The files to copy, and the condition of the chart for each."""
+
+LABELS = "  labels:\n    app.kubernetes.io/name: xapp-operator\n"
+FURTHER_LABELS = (
+    '{{{{- with omit .Values.monitoring.{}.labels "app.kubernetes.io/name" }}}}\n{{{{ toYaml . | indent 4 }}}}\n'
+    "{{{{- end }}}}\n"
+)
 
 INSERTIONS = {
     f"{BASE}/deployer-role.yaml": (
@@ -41,8 +50,13 @@ INSERTIONS = {
         "{{- range .Values.networkPolicies.extraEgressPorts }}\n"
         "    - {protocol: TCP, port: {{ int64 . }}}\n{{- end }}\n",
     ),
+    f"{MONITORING}/pod-monitor.yaml": (LABELS, FURTHER_LABELS.format("podMonitor")),
+    f"{MONITORING}/prometheus-rule.yaml": (LABELS, FURTHER_LABELS.format("prometheusRule")),
 }
-"""Lines that the values add: the end of a document in the file, and what comes there."""
+"""Lines that the values add: those of the file before them, and what comes there (before a `---`)."""
+
+FILES = (f"{MONITORING}/grafana-dashboard.json",)
+"""Files that templates of the chart read as they are."""
 
 KEEP = "metadata:\n  {{- if .Values.crds.keep }}\n  annotations:\n    helm.sh/resource-policy: keep\n  {{- end }}\n"
 
@@ -50,18 +64,18 @@ KEEP = "metadata:\n  {{- if .Values.crds.keep }}\n  annotations:\n    helm.sh/re
 def template(source: str) -> str:
     """Return the template for a file of the repository. Raises ValueError where the file no longer fits."""
     text = (ROOT / source).read_text(encoding="utf-8")
-    if "{{" in text:
-        raise ValueError(f"{source} contains {{{{, which helm would read as a template")
+    text = text.replace("{{", '{{ "{{" }}')  # templates of Prometheus, which helm must leave alone
     text = re.sub(r"\A# Generated .*\n", "", text)
     condition = SOURCES[source]
     if condition == INSTALL_CRDS:
         text = re.sub(r"^metadata:\n", KEEP, text, flags=re.MULTILINE)
     text = text.replace(NAMESPACE, "{{ .Release.Namespace | quote }}")
     if source in INSERTIONS:
-        end, lines = INSERTIONS[source]
-        if text.count(end) != 1:
-            raise ValueError(f"{source} must have these lines once:\n{end}")
-        text = text.replace(end, end.removesuffix("---\n") + lines + "---\n")
+        before, lines = INSERTIONS[source]
+        if text.count(before) != 1:
+            raise ValueError(f"{source} must have these lines once:\n{before}")
+        kept = before.removesuffix("---\n")
+        text = text.replace(before, kept + lines + before.removeprefix(kept))
     if condition is not None:
         text = f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n"
     return f"{{{{- /* Generated from {source}: run `make chart` after a change there. */}}}}\n{text}"
@@ -84,6 +98,10 @@ def main() -> None:
         old.unlink()
     for source in SOURCES:
         (generated / Path(source).name).write_text(template(source), encoding="utf-8")
+    files = Path(folder) / "files"
+    files.mkdir(exist_ok=True)
+    for source in FILES:
+        (files / Path(source).name).write_bytes((ROOT / source).read_bytes())
     (Path(folder) / "Chart.yaml").write_text(chart_metadata(), encoding="utf-8")
 
 

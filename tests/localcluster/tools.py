@@ -232,12 +232,14 @@ CHECK_TOOLS: dict[str, Tool] = {
             package="github.com/rhysd/actionlint/cmd/actionlint",
             ldflags=(f"-X github.com/rhysd/actionlint.version={ACTIONLINT}",),
         ),
+        _local_program("alertcheck"),
     )
 }
-"""The programs of `make audit` and `make workflows`, built only on demand."""
+"""The programs of `make audit`, `make workflows` and the tests of the alerts, built only on demand."""
 
 BUILD_CPU_SECONDS = {
     "actionlint": 20,
+    "alertcheck": 25,
     "cni": 15,
     "containerd": 150,
     "etcd": 110,

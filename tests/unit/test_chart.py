@@ -23,7 +23,8 @@ def test_make_chart_would_change_nothing(tmp_path: Path) -> None:
     subprocess.run([sys.executable, ROOT / "hack" / "chart.py", tmp_path], check=True, timeout=60)
 
     def contents(folder: Path) -> dict[str, str]:
-        files = [folder / "Chart.yaml", *(folder / "templates" / "generated").iterdir()]
+        generated = (folder / "templates" / "generated").iterdir()
+        files = [folder / "Chart.yaml", *generated, *(folder / "files").iterdir()]
         return {str(path.relative_to(folder)): path.read_text() for path in files}
 
     assert contents(CHART) == contents(tmp_path), "run `make chart`"

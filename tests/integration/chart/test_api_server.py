@@ -12,8 +12,8 @@ from tests.support.operator_chart import CHART, EXAMPLES, chart_objects, pod_spe
 
 pytestmark = pytest.mark.integration
 
-KINDS_OF_OTHER_PROJECTS = frozenset({"HTTPRoute"})
-"""Kinds that the control plane does not have; test_values.py compares their fields."""
+KINDS_OF_OTHER_PROJECTS = frozenset({"HTTPRoute", "PodMonitor", "PrometheusRule"})
+"""Kinds that the control plane does not have; test_values.py and test_same_as_kustomize.py compare their fields."""
 
 
 @pytest.fixture(scope="module", autouse=True)

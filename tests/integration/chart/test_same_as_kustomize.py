@@ -22,6 +22,7 @@ POLICY_KINDS = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionPolic
 WIDER_RIGHTS = frozenset({"cluster-wide-secrets", "deployer-admin"})
 """The examples that an administrator chooses in order to give further rights, as the components of the same name do."""
 
+FOLDED_TEXTS = ("expression", "expr", "description")
 LISTS_BY_NAME = ("env", "volumes", "volumeMounts")
 KEEP = "helm.sh/resource-policy"
 NO_PART_OF_THE_CHART = {("Namespace", "xapp-operator-system")}
@@ -58,7 +59,7 @@ def _normalize(value: Any) -> None:
         for key, each in value.items():
             if key in LISTS_BY_NAME and isinstance(each, list):
                 each.sort(key=lambda entry: str(entry["name"]))
-            elif key == "expression":  # kustomize adds line breaks to folded text
+            elif key in FOLDED_TEXTS and isinstance(each, str):  # kustomize adds line breaks to folded text
                 value[key] = " ".join(each.split())
             _normalize(each)
 

@@ -31,6 +31,12 @@ ROUTE = {**PROXIED, "gateway.httpRoute.enabled": True, "gateway.httpRoute.parent
 TOLERATION = {"key": "ran", "operator": "Exists"}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
 
+MONITORING_OBJECTS = {
+    ("PodMonitor", "xapp-operator"),
+    ("PrometheusRule", "xapp-operator"),
+    ("ConfigMap", "xapp-operator-dashboard"),
+}
+
 EFFECTS: dict[str, tuple[Any, Values]] = {
     "image.repository": ("registry.example.com:5000/xapp-operator", {}),
     "image.tag": ("0.2.0", {}),
@@ -47,6 +53,14 @@ EFFECTS: dict[str, tuple[Any, Values]] = {
     "deployer.role": ("admin", {}),
     "networkPolicies.enabled": (False, {}),
     "networkPolicies.extraEgressPorts": ([16443], {}),
+    **{
+        f"monitoring.{name}.{field}": effect
+        for name in ("podMonitor", "prometheusRule", "grafanaDashboard")
+        for field, effect in {
+            "enabled": (True, {}),
+            "labels": ({"release": "prometheus"}, {f"monitoring.{name}.enabled": True}),
+        }.items()
+    },
     "operator.helm.concurrency": (3, {}),
     "operator.helm.memoryBytes": (1_234_567_890, {}),
     "operator.helm.waiting": (0, {}),
@@ -90,7 +104,7 @@ EFFECTS: dict[str, tuple[Any, Values]] = {
 }
 """A change of each value, and the other values that it needs."""
 
-WHOLE_VALUES = {"resources", "annotations", "timeouts"}
+WHOLE_VALUES = {"resources", "annotations", "timeouts", "labels"}
 """Objects of values.yaml that are one value, with defaults inside."""
 
 
@@ -144,6 +158,7 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
         ({"runAsUser": 0}, "minimum: got 0, want 1"),
         ({"logLevel": "debug"}, "value must be one of 'DEBUG', 'INFO'"),
         ({"deployer.role": "cluster-admin"}, "value must be one of 'edit', 'admin'"),
+        ({"monitoring.podMonitor.labels": {"release": 1}}, "got number, want null or string"),
         ({"secretsWatch": "all"}, "value must be one of 'namespaced', 'cluster'"),
         ({"watchNamespaces": ["ric xapps"]}, "does not match pattern"),
         ({"networkPolicies.extraEgressPorts": [70000]}, "maximum: got 70,000, want 65,535"),
@@ -199,9 +214,14 @@ def test_texts_of_values_stay_texts(binaries: Binaries, text: str) -> None:
         "topologySpreadConstraints": [{**SPREAD, "topologyKey": text}],
     }
     values = nested({**INGRESS, "gateway.ingress.annotations": texts, "gateway.service.annotations": texts})
-    values = {**values, "operator": common, "gateway": {**values["gateway"], **common}}
+    monitoring = {
+        name: {"enabled": True, "labels": texts} for name in ("podMonitor", "prometheusRule", "grafanaDashboard")
+    }
+    values = {**values, "operator": common, "gateway": {**values["gateway"], **common}, "monitoring": monitoring}
     objects = chart_objects(binaries, values=values)
-    assert objects.keys() == chart_objects(binaries, EXAMPLES["ingress"]).keys()
+    assert objects.keys() == chart_objects(binaries, EXAMPLES["ingress"], EXAMPLES["monitoring"]).keys()
+    for kind, name in MONITORING_OBJECTS:
+        assert objects[kind, name]["metadata"]["labels"].items() >= texts.items()
     for component in ("operator", "gateway"):
         pod = pod_spec(objects, component)
         assert {"name": "TEXT", "value": text} in container(objects, component)["env"]
