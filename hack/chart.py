@@ -13,8 +13,14 @@ ROOT = Path(__file__).parents[1]
 CHART = ROOT / "manifests" / "chart"
 BASE = "manifests/base"
 MONITORING = "manifests/components/monitoring"
+WATCHED = "manifests/watched-namespace"
 NAMESPACE = "xapp-operator-system"
 INSTALL_CRDS = ".Values.crds.install"
+NAMESPACED = ".Values.rbac.namespaced"
+PER_NAMESPACE = "each namespace that is watched, with .Values.rbac.namespaced"
+
+CLUSTER_WIDE = {"xapp-operator", "xapp-operator-impersonation", "xapp-operator-monitor", "xapp-gateway"}
+"""The ClusterRoles, and their bindings, that an installation for some namespaces does not have."""
 
 SOURCES = {
     "crds/xapp-operator.io_xapps.yaml": INSTALL_CRDS,
@@ -28,6 +34,9 @@ SOURCES = {
     f"{BASE}/deployer-role.yaml": None,
     f"{BASE}/deployer-policy.yaml": 'ne .Values.deployer.role "admin"',
     f"{BASE}/user-roles.yaml": None,
+    f"{WATCHED}/operator-watch.yaml": PER_NAMESPACE,
+    f"{WATCHED}/gateway-watch.yaml": PER_NAMESPACE,
+    "manifests/components/namespaced/system-pods.yaml": NAMESPACED,
     f"{MONITORING}/pod-monitor.yaml": ".Values.monitoring.podMonitor.enabled",
     f"{MONITORING}/prometheus-rule.yaml": ".Values.monitoring.prometheusRule.enabled",
 }
@@ -69,16 +78,34 @@ def template(source: str) -> str:
     condition = SOURCES[source]
     if condition == INSTALL_CRDS:
         text = re.sub(r"^metadata:\n", KEEP, text, flags=re.MULTILINE)
-    text = text.replace(NAMESPACE, "{{ .Release.Namespace | quote }}")
+    if source.endswith("-rbac.yaml"):
+        text = "---\n".join(_unless_namespaced(document) for document in text.split("---\n"))
+    if condition == PER_NAMESPACE:
+        text = re.sub(r"^metadata:\n", "metadata:\n  namespace: {{ $namespace | quote }}\n", text, flags=re.MULTILINE)
+    root = "$" if condition == PER_NAMESPACE else ""
+    text = text.replace(NAMESPACE, f"{{{{ {root}.Release.Namespace | quote }}}}")
     if source in INSERTIONS:
         before, lines = INSERTIONS[source]
         if text.count(before) != 1:
             raise ValueError(f"{source} must have these lines once:\n{before}")
         kept = before.removesuffix("---\n")
         text = text.replace(before, kept + lines + before.removeprefix(kept))
-    if condition is not None:
+    if condition == PER_NAMESPACE:
+        text = (
+            f"{{{{- if {NAMESPACED} }}}}\n{{{{- range $namespace := .Values.watchNamespaces }}}}\n---\n{text}"
+            "{{- end }}\n{{- end }}\n"
+        )
+    elif condition is not None:
         text = f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n"
     return f"{{{{- /* Generated from {source}: run `make chart` after a change there. */}}}}\n{text}"
+
+
+def _unless_namespaced(document: str) -> str:
+    """Return a document with the condition of the chart for what is bound to all namespaces."""
+    found = re.search(r"^kind: ClusterRole(?:Binding)?\nmetadata:\n  name: (.*)$", document, flags=re.MULTILINE)
+    if found is None or found[1] not in CLUSTER_WIDE:
+        return document
+    return f"{{{{- if not {NAMESPACED} }}}}\n{document}{{{{- end }}}}\n"
 
 
 def chart_metadata() -> str:

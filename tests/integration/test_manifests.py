@@ -23,7 +23,7 @@ OVERLAYS = sorted(
 )
 SYSTEMS = ["base", *OVERLAYS, "../tests/e2e/incluster/overlay"]
 COMPONENTS = sorted(path.parent.name for path in MANIFESTS.glob("components/*/kustomization.yaml"))
-KUSTOMIZATIONS = [*SYSTEMS, "xapp-namespace"]
+KUSTOMIZATIONS = [*SYSTEMS, "xapp-namespace", "watched-namespace"]
 KINDS_OF_PROMETHEUS_OPERATOR = frozenset({"PodMonitor", "PrometheusRule"})
 DRY_RUN = ("apply", "--server-side", "--force-conflicts", "--dry-run=server")
 LONGEST_RELEASE_NAME = "x" * 53

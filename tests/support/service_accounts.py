@@ -25,10 +25,10 @@ def kustomized(cluster: Cluster, folder: Path) -> list[dict[str, Any]]:
     return [each for each in yaml.safe_load_all(cluster.kubectl("kustomize", str(folder))) if each]
 
 
-def apply_roles(cluster: Cluster) -> None:
-    """Apply the definitions, and the accounts and roles of manifests/base."""
+def apply_roles(cluster: Cluster, system: Path = MANIFESTS / "base") -> None:
+    """Apply the definitions, and the accounts and roles of a kustomization."""
     install_crds(cluster)
-    _apply(cluster, [each for each in kustomized(cluster, MANIFESTS / "base") if each["kind"] in RBAC_KINDS])
+    _apply(cluster, [each for each in kustomized(cluster, system) if each["kind"] in RBAC_KINDS])
 
 
 def apply_deployer_policy(cluster: Cluster) -> None:
@@ -49,8 +49,13 @@ def apply_deployer_policy(cluster: Cluster) -> None:
 
 def prepare_namespace(cluster: Cluster, namespace: str) -> None:
     """Apply manifests/xapp-namespace to an existing namespace, without its Pod Security level."""
+    apply_to_namespace(cluster, MANIFESTS / "xapp-namespace", namespace)
+
+
+def apply_to_namespace(cluster: Cluster, kustomization: Path, namespace: str) -> None:
+    """Apply the objects of a kustomization to an existing namespace."""
     with TemporaryDirectory() as folder:
-        base = os.path.relpath(MANIFESTS / "xapp-namespace", Path(folder).resolve())
+        base = os.path.relpath(kustomization, Path(folder).resolve())
         content = {"namespace": namespace, "resources": [base]}
         (Path(folder) / "kustomization.yaml").write_text(yaml.safe_dump(content))
         _apply(cluster, [each for each in kustomized(cluster, Path(folder)) if each["kind"] != "Namespace"])

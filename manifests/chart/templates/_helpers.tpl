@@ -47,6 +47,21 @@ app.kubernetes.io/component: {{ . }}
 {{- with .Values.watchNamespaces }}
 - {name: XAPP_NAMESPACES, value: {{ join "," . | quote }}}
 {{- end }}
+{{- if .Values.rbac.namespaced }}
+{{- if eq .Values.secretsWatch "cluster" }}
+{{- fail "secretsWatch is cluster, but with rbac.namespaced the operator has no rights on all namespaces: remove it" }}
+{{- end }}
+{{- if not .Values.watchNamespaces }}
+{{- fail "rbac.namespaced is true, but watchNamespaces is empty: name the namespaces" }}
+{{- end }}
+{{- if not .Values.clusterAdvertiseAddress }}
+{{- fail "clusterAdvertiseAddress is empty, but with rbac.namespaced the operator may not read the nodes: set the address of the cluster" }}
+{{- end }}
+{{- end }}
+{{- $private := list "apiserver" "pods" "10.0.0.0/8" "100.64.0.0/10" "172.16.0.0/12" "192.168.0.0/16" "fc00::/7" }}
+{{- with .Values.repositoryDeniedNetworks | default (ternary $private list .Values.rbac.namespaced) }}
+- {name: XAPP_REPOSITORY_DENIED_NETWORKS, value: {{ join "," . | quote }}}
+{{- end }}
 {{- with .Values.clusterAdvertiseAddress }}
 - {name: XAPP_CLUSTER_ADVERTISE_ADDRESS, value: {{ . | quote }}}
 {{- end }}

@@ -12,6 +12,8 @@ from tests.support.operator_chart import CHART, EXAMPLES, chart_objects, pod_spe
 
 pytestmark = pytest.mark.integration
 
+WATCHED_NAMESPACE = "ric-xapps"
+"""The namespace of the example that has rights in some namespaces only."""
 KINDS_OF_OTHER_PROJECTS = frozenset({"HTTPRoute", "PodMonitor", "PrometheusRule"})
 """Kinds that the control plane does not have; test_values.py and test_same_as_kustomize.py compare their fields."""
 
@@ -19,6 +21,8 @@ KINDS_OF_OTHER_PROJECTS = frozenset({"HTTPRoute", "PodMonitor", "PrometheusRule"
 @pytest.fixture(scope="module", autouse=True)
 def crds(cluster: Cluster) -> None:
     install_crds(cluster)
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": WATCHED_NAMESPACE}}
+    cluster.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(namespace))
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -28,6 +28,7 @@ Values = Mapping[str, Any]
 PROXIED = {"gateway.trustedProxies": ["192.0.2.0/24"]}
 INGRESS = {**PROXIED, "gateway.ingress.enabled": True, "gateway.ingress.host": "xapps.example.com"}
 ROUTE = {**PROXIED, "gateway.httpRoute.enabled": True, "gateway.httpRoute.parentRefs": [{"name": "public"}]}
+NAMESPACED = {"watchNamespaces": ["ric-xapps"], "clusterAdvertiseAddress": "192.0.2.1"}
 TOLERATION = {"key": "ran", "operator": "Exists"}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
 
@@ -48,6 +49,8 @@ EFFECTS: dict[str, tuple[Any, Values]] = {
     "crds.keep": (False, {}),
     "watchNamespaces": (["ric-xapps"], {}),
     "clusterAdvertiseAddress": ("192.0.2.1", {}),
+    "rbac.namespaced": (True, NAMESPACED),
+    "repositoryDeniedNetworks": (["nodes", "10.0.0.0/8"], {}),
     "logLevel": ("DEBUG", {}),
     "secretsWatch": ("cluster", {}),
     "deployer.role": ("admin", {}),
@@ -179,6 +182,16 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
         ({**ROUTE, "gateway.service.type": "LoadBalancer"}, "clients could set them: leave gateway.service.type empty"),
         ({**INGRESS, "gateway.service.externalTrafficPolicy": "Local"}, "needs a Service of type NodePort"),
         ({**ROUTE, "gateway.httpRoute.parentRefs": []}, "gateway.httpRoute.parentRefs is empty: name the Gateway"),
+        (
+            {**NAMESPACED, "rbac.namespaced": True, "watchNamespaces": []},
+            "watchNamespaces is empty: name the namespaces",
+        ),
+        (
+            {**NAMESPACED, "rbac.namespaced": True, "clusterAdvertiseAddress": ""},
+            "clusterAdvertiseAddress is empty, but with rbac.namespaced the operator may not read the nodes",
+        ),
+        ({**NAMESPACED, "rbac.namespaced": True, "secretsWatch": "cluster"}, "secretsWatch is cluster, but"),
+        ({"repositoryDeniedNetworks": ["cluster"]}, "does not match pattern"),
         (PROXIED, "gateway.trustedProxies has an effect only with gateway.ingress or gateway.httpRoute"),
         (
             {"gateway.tls.enabled": True, "gateway.auth.insecureSessions": True},
