@@ -40,7 +40,13 @@ RUN rm -rf /usr/local/bin/pip* /usr/local/lib/python3*/ensurepip /usr/local/lib/
 # One layer, so that no lower layer contains what was removed.
 FROM scratch
 COPY --from=files / /
+ARG VERSION=""
 ARG COMMIT=""
+LABEL org.opencontainers.image.title="xapp-operator" \
+      org.opencontainers.image.description="Deploys, watches and upgrades xApps on the Kubernetes cluster of a near-RT RIC" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$COMMIT"
 ENV PATH=/opt/xapp-operator/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     XAPP_COMMIT=$COMMIT
 USER 65532:65532

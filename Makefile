@@ -180,7 +180,8 @@ bench: venv ## Run the benchmarks (tests/bench).
 
 .PHONY: image
 image: ## Build the container image (needs Docker; IMAGE=xapp-operator:dev).
-	@docker build --build-arg COMMIT="$$(git describe --always --abbrev=40 --dirty --exclude '*')" --tag $(IMAGE) .
+	@docker build --build-arg COMMIT="$$(git describe --always --abbrev=40 --dirty --exclude '*')" \
+	  --build-arg VERSION="$$(sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)" --tag $(IMAGE) .
 
 .PHONY: image-archive
 image-archive: venv ## Build the same image without Docker, from the interpreter of .venv, as an archive with a list of its contents (ARCHIVE=dist/image.tar IMAGE=…).

@@ -52,6 +52,7 @@ class ContainerConfig:
     environment: Mapping[str, str] = field(default_factory=dict)
     working_directory: str = "/"
     ports: Sequence[int] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
     user: int = USER
 
 
@@ -153,6 +154,8 @@ def _config(layers: Sequence[Layer], start: ContainerConfig, *, arch: str) -> di
     }
     if start.command:
         settings["Cmd"] = list(start.command)
+    if start.labels:
+        settings["Labels"] = dict(start.labels)
     if start.ports:
         settings["ExposedPorts"] = {f"{port}/tcp": {} for port in start.ports}
     return {

@@ -7,11 +7,12 @@ import base64
 import hashlib
 import json
 import re
+import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib.metadata import distribution
+from importlib.metadata import distribution, version
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
@@ -110,6 +111,34 @@ def test_the_list_of_contents_names_debian_packages_where_the_image_has_them(tmp
     components = json.loads(write_sbom(tmp_path / "i.tar", name="x:1").read_text())["components"]
 
     assert [component["purl"] for component in components] == ["pkg:deb/debian/libc6@2.36?arch=amd64"]
+
+
+@pytest.mark.integration
+def test_both_builds_give_the_same_labels(image: Image) -> None:
+    with tarfile.open(image.archive) as archive:
+
+        def blob(path: str) -> dict[str, Any]:
+            file = archive.extractfile(path)
+            assert file is not None
+            return dict(json.load(file))
+
+        def named(descriptor: dict[str, str]) -> dict[str, Any]:
+            return blob(f"blobs/{descriptor['digest'].replace(':', '/')}")
+
+        config = named(named(blob("index.json")["manifests"][0])["config"])["config"]
+    environment = dict(each.split("=", 1) for each in config["Env"])
+    instruction = re.search(r"^LABEL ((?:.*\\\n)*.*)", DOCKERFILE, flags=re.MULTILINE)
+    assert instruction is not None
+    arguments = {"$VERSION": version("xapp-operator"), "$COMMIT": environment["XAPP_COMMIT"]}
+    written = dict(re.findall(r'([\w.]+)="([^"]*)"', instruction[1]))
+    assert config["Labels"] == {name: arguments.get(value, value) for name, value in written.items()}
+
+
+@pytest.mark.parametrize("file", ["Makefile", ".github/workflows/release.yml"])
+def test_every_build_of_the_dockerfile_names_version_and_commit(file: str) -> None:
+    text = (ROOT / file).read_text()
+    assert re.search(r"\bVERSION=\S", text)
+    assert re.search(r"\bCOMMIT=\S", text)
 
 
 def test_base_images_are_pinned_by_digest() -> None:

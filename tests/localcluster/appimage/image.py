@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+import tomllib
 from pathlib import Path
 
 from tests.localcluster.appimage import packages
@@ -29,6 +30,7 @@ def build_image(target: Path, *, name: str, root: Path = ROOT, binaries: Binarie
     """
     builder = _LayerBuilder(root, Interpreter.current(), LayerCache(cache_root() / "layers"))
     helm = (binaries or Binaries()).resolve(["helm"])["helm"]
+    commit = _commit(root)
     start = ContainerConfig(
         entrypoint=["xapp-operator"],
         command=["run"],
@@ -38,13 +40,27 @@ def build_image(target: Path, *, name: str, root: Path = ROOT, binaries: Binarie
             "PYTHONUNBUFFERED": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
             "SSL_CERT_FILE": _CERTIFICATES,
-            "XAPP_COMMIT": _commit(root),
+            "XAPP_COMMIT": commit,
         },
+        labels=_labels(root, commit=commit),
         working_directory="/tmp",
         ports=_PORTS,
     )
     layers = [builder.interpreter(), builder.locked_packages(), builder.helm(helm), builder.project()]
     write_archive(target, name=name, layers=layers, start=start)
+
+
+def _labels(root: Path, *, commit: str) -> dict[str, str]:
+    """Return the labels of the image, as the Dockerfile has them."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    values = {
+        "title": project["name"],
+        "description": project["description"],
+        "licenses": project["license"],
+        "version": project["version"],
+        "revision": commit,
+    }
+    return {f"org.opencontainers.image.{name}": value for name, value in values.items()}
 
 
 def _commit(root: Path) -> str:
