@@ -2,6 +2,7 @@ import { queryOptions, type QueryClient, type QueryKey } from '@tanstack/react-q
 
 import { request, type Schemas } from '~/api/client'
 import { upload } from '~/api/uploads'
+import { Problem } from '~/lib/problem'
 import { apiPath, queryText, type Query } from '~/lib/query'
 
 export type ChartDescription = Schemas['ChartDescription']
@@ -37,6 +38,50 @@ export function archiveQuery(file: File) {
       return (await response.json()) as ChartDescription
     },
   })
+}
+
+/** A ChartArchive that an xApp was deployed from. */
+export interface StoredChart {
+  namespace: string
+  name: string
+  /** Of the packed chart, `sha256:...`; null: not known. */
+  digest: string | null
+}
+
+export interface ChartFiles {
+  file: File
+  chart: ChartDescription
+  provenance: File | null
+}
+
+const NOT_FOUND = 404
+
+/** The files of a stored chart, to deploy it again; null if it is gone, or another chart has its name by now. */
+export function storedChartQuery({ namespace, name, digest }: StoredChart) {
+  return queryOptions({
+    queryKey: ['charts', 'stored', { namespace, name, digest }],
+    staleTime: Infinity,
+    retry: false,
+    queryFn: async ({ client, signal }): Promise<ChartFiles | null> => {
+      const content = await storedFile(namespace, `${name}.tgz`, signal)
+      if (content === null) return null
+      const chart = await client.query(archiveQuery(new File([content], `${name}.tgz`)))
+      if (digest !== null && chart.digest !== digest) return null
+      const signature = await storedFile(namespace, `${name}.tgz.prov`, signal)
+      const fileName = `${chart.name}-${chart.version}.tgz`
+      const provenance = signature === null ? null : new File([signature], `${fileName}.prov`)
+      return { file: new File([content], fileName, { type: 'application/gzip' }), chart, provenance }
+    },
+  })
+}
+
+async function storedFile(namespace: string, file: string, signal: AbortSignal): Promise<Blob | null> {
+  try {
+    return await (await request(apiPath('api', 'charts', namespace, file), { signal })).blob()
+  } catch (error) {
+    if (error instanceof Problem && error.status === NOT_FOUND) return null
+    throw error
+  }
 }
 
 /**

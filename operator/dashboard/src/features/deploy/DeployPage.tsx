@@ -29,6 +29,7 @@ import { adoptInForm, MoreOptions } from './MoreOptions'
 import { credentialField, NEW_REPOSITORY, newRepositoryProblem, repositoryPartToCopy } from './newRepository'
 import { PreviewPanel } from './PreviewPanel'
 import { RepositoryChart } from './RepositoryChart'
+import { StoredChartState } from './StoredChartState'
 import { UploadChart } from './UploadChart'
 import { partsOf, useDeployActions, type Submission } from './useDeployActions'
 import { useDeployForm } from './useDeployForm'
@@ -53,7 +54,7 @@ const SUMMARY_LABELS: Readonly<Record<string, string>> = {
 
 export function DeployPage() {
   const form = useDeployForm()
-  const { draft, method, fields, chart, setField, blurField } = form
+  const { draft, filled, method, fields, chart, setField, blurField } = form
   const navigate = useNavigate()
   const [isDone, setDone] = useState(false)
   const [view, setView] = useState<ValuesView>('yours')
@@ -64,7 +65,7 @@ export function DeployPage() {
   const name = useComposedName(fields)
   const facts = useMemo(() => factsOf(chart), [chart])
   const layersBelow = useMemo(() => [{ from: 'chart', text: facts.defaultsText }], [facts])
-  const submission: Submission = { draft: draft.value, fields, method }
+  const submission: Submission = { draft: filled, fields, method }
 
   const actions = useDeployActions((record, { fields: sent }) => {
     setPreference('organization', sent.organization.trim())
@@ -89,7 +90,7 @@ export function DeployPage() {
 
   const checked = (run: (submission: Submission) => void) => () => {
     const found = new Map(form.check())
-    if (method === 'upload' && draft.value.upload === null) found.set('file', 'Drop a packed chart (.tgz) first.')
+    if (method === 'upload' && filled.upload === null) found.set('file', 'Drop a packed chart (.tgz) first.')
     if (method === 'repository' && draft.value.repository === '') found.set('repository', 'Choose a repository.')
     const isNewRepository = method === 'repository' && draft.value.repository === NEW_REPOSITORY
     const plainHttp = isNewRepository ? newRepositoryProblem(fields, draft.value.credentials) : null
@@ -140,21 +141,24 @@ export function DeployPage() {
               onChange={(id) => form.setMethod(id as Method)}
             />
             {method === 'upload' ? (
-              <UploadChart
-                upload={draft.value.upload}
-                error={problems.get('file') ?? null}
-                bytesMax={limits?.chartBytes ?? CHART_BYTES_MAX}
-                onChange={(upload) => {
-                  setLocal(null)
-                  actions.forgetError()
-                  draft.set((current) => ({ ...current, upload }))
-                }}
-                onChart={(file, described) =>
-                  draft.set((current) =>
-                    current.upload?.file === file ? { ...current, upload: { file, chart: described } } : current,
-                  )
-                }
-              />
+              <>
+                <StoredChartState draft={draft.value} />
+                <UploadChart
+                  upload={filled.upload}
+                  error={problems.get('file') ?? null}
+                  bytesMax={limits?.chartBytes ?? CHART_BYTES_MAX}
+                  onChange={(upload) => {
+                    setLocal(null)
+                    actions.forgetError()
+                    draft.set((current) => ({ ...current, upload }))
+                  }}
+                  onChart={(file, described) =>
+                    draft.set((current) =>
+                      current.upload?.file === file ? { ...current, upload: { file, chart: described } } : current,
+                    )
+                  }
+                />
+              </>
             ) : (
               <RepositoryChart
                 {...fieldProps}
@@ -204,7 +208,7 @@ export function DeployPage() {
         <MoreOptions
           {...fieldProps}
           isNew
-          provenance={draft.value.provenance}
+          provenance={filled.provenance}
           onProvenance={
             method === 'upload' ? (provenance) => draft.set((current) => ({ ...current, provenance })) : null
           }

@@ -1,4 +1,4 @@
-import type { ChartDescription } from '~/api/queries/charts'
+import type { ChartDescription, ChartFiles, StoredChart } from '~/api/queries/charts'
 import { fieldsOfForm, NO_FIELDS, type DeployFields } from '~/lib/deploy/form'
 
 import { NEW_REPOSITORY } from './newRepository'
@@ -31,6 +31,8 @@ export interface Upload {
 export interface DeployDraft {
   typed: Partial<DeployFields>
   upload: Upload | null
+  /** What an uninstalled xApp was deployed from: its file is used unless another one is chosen. */
+  storedChart: StoredChart | null
   provenance: File | null
   /** `namespace/name` of a saved repository; `new`: typed; empty: not chosen. */
   repository: string
@@ -41,6 +43,7 @@ export interface DeployDraft {
 export const NO_DRAFT: DeployDraft = {
   typed: {},
   upload: null,
+  storedChart: null,
   provenance: null,
   repository: '',
   credentials: NO_CREDENTIALS,
@@ -59,6 +62,7 @@ export function isFilledIn({ typed, upload, provenance, repository, credentials,
 /** What the page of an uninstalled xApp leaves for "Deploy again with these values". */
 interface DeployAgain {
   form: Readonly<Record<string, unknown>>
+  storedChart?: StoredChart | null
   valuesText: string
   /** What was typed on the page that upgrades it, if anything. */
   upgrade?: Partial<Pick<DeployDraft, 'typed' | 'upload' | 'provenance'>>
@@ -67,7 +71,7 @@ interface DeployAgain {
 /** The draft that a deleted xApp left. */
 export function draftOfDeleted(stored: unknown): DeployDraft | null {
   if (typeof stored !== 'object' || stored === null || !('form' in stored)) return null
-  const { form, valuesText, upgrade = {} } = stored as DeployAgain
+  const { form, storedChart = null, valuesText, upgrade = {} } = stored as DeployAgain
   const typed: Partial<DeployFields> = {}
   for (const [name, value] of Object.entries(fieldsOfForm(form))) {
     if (value !== NO_FIELDS[name as keyof DeployFields]) Object.assign(typed, { [name]: value as unknown })
@@ -77,5 +81,12 @@ export function draftOfDeleted(stored: unknown): DeployDraft | null {
   const isOther = upload !== null || (changed.chartVersion !== undefined && changed.chartVersion !== typed.chartVersion)
   if (isOther) delete typed.version
   Object.assign(typed, changed)
-  return { ...NO_DRAFT, typed, upload, provenance, repository: NEW_REPOSITORY, valuesText }
+  return { ...NO_DRAFT, typed, upload, storedChart, provenance, repository: NEW_REPOSITORY, valuesText }
+}
+
+/** The draft with the files of the stored chart, unless another file was chosen. */
+export function withStoredChart(draft: DeployDraft, files: ChartFiles | null | undefined): DeployDraft {
+  if (draft.upload !== null || !files) return draft
+  const { file, chart, provenance } = files
+  return { ...draft, upload: { file, chart }, provenance: draft.provenance ?? provenance }
 }

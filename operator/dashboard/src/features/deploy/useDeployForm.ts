@@ -2,7 +2,7 @@ import { useIsFetching, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useEffectEvent, useMemo, useState } from 'react'
 
-import { ARCHIVES, type ChartDescription } from '~/api/queries/charts'
+import { ARCHIVES, storedChartQuery, type ChartDescription, type StoredChart } from '~/api/queries/charts'
 import type { Repository } from '~/api/queries/repositories'
 import { sessionQuery } from '~/api/queries/session'
 import { xappsQuery } from '~/api/queries/xapps'
@@ -27,7 +27,7 @@ import { usePreference } from '~/ui/usePreference'
 import { useDiscard, type Discarding } from '~/ui/useDiscard'
 import { useDraft, type Draft } from '~/ui/useDraft'
 
-import { draftOfDeleted, isFilledIn, NO_DRAFT, type DeployDraft } from './deployDraft'
+import { draftOfDeleted, isFilledIn, NO_DRAFT, withStoredChart, type DeployDraft } from './deployDraft'
 import { NEW_REPOSITORY } from './newRepository'
 import { chosenVersion, useChosenChart } from './RepositoryChart'
 import { useSavedRepository } from './useSavedRepository'
@@ -36,6 +36,8 @@ const route = getRouteApi('/deploy')
 
 export interface DeployForm {
   draft: Draft<DeployDraft>
+  /** What is sent: the draft, with the chart file that an uninstalled xApp had. */
+  filled: DeployDraft
   /** Clears the form for good: it was sent. */
   forget: () => void
   /** Clears the form. */
@@ -88,7 +90,9 @@ export function useDeployForm(): DeployForm {
   const beforeChart = { ...NO_FIELDS, ...prefilled, ...draft.value.typed }
   const remote = useChosenChart(repository, beforeChart.chartName, chosenVersion(beforeChart))
   const isReadingFile = useIsFetching({ queryKey: ARCHIVES }) > 0
-  const chart = method === 'upload' ? (draft.value.upload?.chart ?? null) : (remote.data ?? null)
+  const again = useStoredChart(draft.value, method)
+  const filled = useMemo(() => withStoredChart(draft.value, again.data), [draft.value, again.data])
+  const chart = method === 'upload' ? (filled.upload?.chart ?? null) : (remote.data ?? null)
   const fields: DeployFields = {
     ...NO_FIELDS,
     ...prefilled,
@@ -114,6 +118,7 @@ export function useDeployForm(): DeployForm {
   }
   return {
     draft,
+    filled,
     forget: () => {
       draft.discard()
       if (search.draft !== '') discardDraft(`deploy:${search.draft}`)
@@ -123,7 +128,7 @@ export function useDeployForm(): DeployForm {
     fields,
     chart,
     versionNote: versionNote(fields.version, chart?.version ?? fields.chartVersion),
-    isReadingChart: method === 'upload' ? isReadingFile : remote.isLoading,
+    isReadingChart: method === 'upload' ? isReadingFile || again.isFetching : remote.isLoading,
     problems,
     check: () => {
       setChecked(new Set(Object.keys(NO_FIELDS) as FieldName[]))
@@ -148,6 +153,14 @@ export function useDeployForm(): DeployForm {
       setSearch({ version: chartVersion })
     },
   }
+}
+
+const NO_STORED_CHART: StoredChart = { namespace: '', name: '', digest: null }
+
+/** The chart file of the uninstalled xApp that the form deploys again, until another one is chosen. */
+export function useStoredChart({ storedChart, upload }: DeployDraft, method: Method) {
+  const isWanted = method === 'upload' && storedChart !== null && upload === null
+  return useQuery({ ...storedChartQuery(storedChart ?? NO_STORED_CHART), enabled: isWanted })
 }
 
 /**

@@ -2,6 +2,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 
+import type { StoredChart } from '~/api/queries/charts'
 import { configQuery } from '~/api/queries/values'
 import { specQuery } from '~/api/queries/xappDetails'
 import { useOpenXApp } from '~/features/xapp/openXApp'
@@ -53,6 +54,14 @@ export function StateBars({ query }: { query: QueryLike<unknown> }): ReactElemen
   )
 }
 
+/** Its chart file; null if it was no upload, or is not stored as a ChartArchive. */
+function storedChart(namespace: string, archive: Readonly<Record<string, unknown>> | null): StoredChart | null {
+  const { chartArchiveRef, digest } = archive ?? {}
+  const name = (chartArchiveRef as { name?: unknown } | undefined)?.name
+  if (typeof name !== 'string') return null
+  return { namespace, name, digest: typeof digest === 'string' ? digest : null }
+}
+
 function GoneBar({ goneAt }: { goneAt: Date }): ReactElement {
   const { id, record } = useOpenXApp()
   const navigate = useNavigate()
@@ -65,6 +74,7 @@ function GoneBar({ goneAt }: { goneAt: Date }): ReactElement {
     const typed = typedOf(id.namespace, id.name)
     setDraft(`deploy:${record.uid}`, {
       form: spec.form,
+      storedChart: storedChart(id.namespace, spec.archive),
       valuesText: typed.valuesText ?? valuesText ?? '',
       upgrade: typed.upgrade,
     })
