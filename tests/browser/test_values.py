@@ -75,6 +75,20 @@ def test_a_value_is_changed_after_its_difference_was_shown(
     assert values_text(page) == f"# changed\ncellId: {BIG_INTEGER}\ngreeting: good morning\n"
 
 
+def test_values_of_comments_only_are_no_values(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+    _deploy(xapps, {"greeting": "mine"})
+    page = _open(dashboard, accounts.with_role("admin"), xapps)
+    write_values(page, "# greeting: later\n")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("1 object changes.")).to_be_visible()
+    _panel(page).get_by_role("button", name="Upgrade", exact=True).click()
+    dashboard.heading(NAME)
+    xapps.wait_until(lambda: _greeting(xapps) == "hello", what="the greeting of the chart")
+    assert (xapps.get("xapp", NAME) or {})["spec"].get("values", {}) == {}
+    dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/values")
+    assert values_text(page) == "# greeting: later\n{}\n"
+
+
 def test_defaults_and_the_result_show_where_values_come_from(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
 ) -> None:

@@ -7,6 +7,7 @@ import { upload } from '~/api/uploads'
 import { Problem } from '~/lib/problem'
 import { apiPath, queryText } from '~/lib/query'
 import { parseJson } from '~/lib/values/parseJson'
+import { statedText } from '~/lib/values/statedText'
 import { ifMatch, type XAppVersion } from '~/lib/xapp/ifMatch'
 
 export type XAppSpecification = Schemas['XAppSpecification']
@@ -36,16 +37,11 @@ export interface DeploymentParts {
   repository?: Readonly<Omit<RepositorySettings, 'url'>> | undefined
 }
 
-/** The gateway refuses an empty text: it may be a file that could not be read. */
-export function sentValues(text: string): string {
-  return text.trim() === '' ? '{}' : text
-}
-
 function multipart({ form, file, provenance, values, repository }: DeploymentParts): FormData {
   const body = new FormData()
   body.append('xAppForm', JSON.stringify(form))
   if (repository !== undefined) body.append('repository', JSON.stringify(repository))
-  if (values !== undefined) body.append('values', sentValues(values))
+  if (values !== undefined) body.append('values', statedText(values))
   if (provenance !== undefined) body.append('provenance', provenance)
   if (file !== undefined) body.append('file', file)
   return body

@@ -1,10 +1,11 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { request, type Schemas } from '~/api/client'
-import { sentValues, type DryRun, type Edited } from '~/api/queries/deployments'
+import type { DryRun, Edited } from '~/api/queries/deployments'
 import type { XApp } from '~/api/queries/xapps'
 import { apiPath, queryText } from '~/lib/query'
 import { parseJson } from '~/lib/values/parseJson'
+import { statedText } from '~/lib/values/statedText'
 import { ifMatch } from '~/lib/xapp/ifMatch'
 
 /** One of the layers that helm merges, low to high; the text is null where it is not visible. */
@@ -35,7 +36,7 @@ export function configQuery(namespace: string, name: string) {
 async function put<T>(edited: Edited, text: string, dryRun: boolean): Promise<T> {
   const path = apiPath('api', 'xapps', edited.namespace, edited.name, 'config') + queryText(dryRun ? { dryRun } : {})
   const headers = { 'Content-Type': 'application/yaml', ...ifMatch(edited) }
-  const response = await request(path, { method: 'PUT', headers, body: sentValues(text) })
+  const response = await request(path, { method: 'PUT', headers, body: statedText(text) })
   return parseJson(await response.text()) as T
 }
 

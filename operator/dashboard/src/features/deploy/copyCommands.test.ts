@@ -65,8 +65,9 @@ it('asks for what the gateway has masked where there is no value to keep', () =>
   }
 })
 
-it('removes all values only where the editor is empty', () => {
+it('removes all values only where the editor says nothing', () => {
   expect(sentValues(valuesCurl(TARGET, ' \n'))).toBe('{}')
+  expect(sentValues(valuesCurl(TARGET, '# later\n'))).toBe('# later\n{}')
   expect(sentValues(deploymentCurl({ form: FORM, fileName: null, valuesText: '' }, TARGET))).toBe('{}')
   expect(deploymentCurl({ form: FORM, fileName: null, valuesText: null }, TARGET)).not.toContain('values')
   expect(deploymentCurl({ form: FORM, fileName: 'a.tgz', valuesText: '' }, null)).not.toContain('values')

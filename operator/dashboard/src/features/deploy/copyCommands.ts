@@ -4,6 +4,7 @@ import { withoutMasks, withPlaceholders } from '~/lib/deploy/secretPlaceholders'
 import { holdsSecret } from '~/lib/deploy/secretTexts'
 import { apiPath } from '~/lib/query'
 import { ifMatch } from '~/lib/xapp/ifMatch'
+import { statedText } from '~/lib/values/statedText'
 import type { Value, ValueObject } from '~/lib/values/value'
 import { parseYaml } from '~/lib/values/yamlDocument'
 import { stringifyYaml } from '~/lib/values/yamlText'
@@ -81,10 +82,9 @@ export function valuesCurl(edited: Edited, text: string): Command {
 function yamlToCopy(text: string, masks: { keepsMasks: boolean }): string | null {
   const { values, problems } = parseYaml(text)
   if (problems.length > 0) return null
-  if (text.trim() === '') return '{}'
   const written = stringifyYaml(values)
   const copied = stringifyYaml(withPlaceholders(values, masks))
-  return copied === written && !holdsSecret(withoutMasks(text)) ? text : copied
+  return copied === written && !holdsSecret(withoutMasks(text)) ? statedText(text) : copied
 }
 
 /** kubectl for a change of the values: a JSON merge patch would keep keys that the new values leave out. */
