@@ -30,6 +30,7 @@ export const ACTIONS = [
   'view',
   'deploy',
   'upload',
+  'listNamespaces',
   'createNamespace',
   'upgrade',
   'configure',

@@ -74,6 +74,7 @@ class Action(StrEnum):
     VIEW = "view"
     DEPLOY = "deploy"
     UPLOAD = "upload"
+    LIST_NAMESPACES = "listNamespaces"
     CREATE_NAMESPACE = "createNamespace"
     UPGRADE = "upgrade"
     CONFIGURE = "configure"
@@ -109,6 +110,7 @@ NEEDED_RIGHTS: Final[Mapping[Action, tuple[Right, ...]]] = MappingProxyType(
         Action.VIEW: (_VIEW,),
         Action.DEPLOY: (Right("create"),),
         Action.UPLOAD: (Right("create", CHART_ARCHIVES),),
+        Action.LIST_NAMESPACES: (Right("list", NAMESPACES),),
         Action.CREATE_NAMESPACE: (Right("create", NAMESPACES),),
         Action.UPGRADE: (_VIEW, Right("update")),
         Action.CONFIGURE: (_VIEW, Right("update")),

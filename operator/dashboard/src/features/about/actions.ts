@@ -26,6 +26,7 @@ const ABOUT = {
 const WORDS: Readonly<Record<Action, ActionWords>> = {
   list: { about: ABOUT.list, text: 'List them' },
   deploy: { about: ABOUT.list, text: 'Deploy one' },
+  listNamespaces: { about: ABOUT.list, text: 'See all namespaces in the form that deploys one' },
   createNamespace: { about: ABOUT.list, text: 'Deploy one into a new namespace' },
   adopt: { about: ABOUT.list, text: 'Adopt one that was installed by other means' },
   view: { about: ABOUT.one, text: 'Open its page' },

@@ -3,6 +3,7 @@ import { useDeferredValue, useEffect, useState } from 'react'
 
 import { nameTakenQuery } from '~/api/queries/deployments'
 import { namespacesQuery, type NamespaceChoice } from '~/api/queries/namespaces'
+import { usePermissions } from '~/api/usePermissions'
 import { apiField, LABELS, type DeployFields, type FieldName, type FieldProblems } from '~/lib/deploy/form'
 import { composedName } from '~/lib/names'
 import { ComboBox } from '~/ui/ComboBox'
@@ -63,13 +64,14 @@ export function IdentityFields({ versionNote, ...props }: FieldsProps & { versio
   )
 }
 
-/** Who may not list namespaces is offered only those with xApps. */
+/** For those who may not list namespaces: they are offered only those with xApps. */
 const NOT_LISTED = 'If yours is not in the list, type its whole name'
 
 function NamespaceField({ fields, problems, onChange, onBlur }: FieldsProps) {
   const search = useDeferredValue(fields.namespace.trim())
   const query = useQuery(namespacesQuery(search, 'deploy'))
   const choices = query.data?.content ?? []
+  const { right } = usePermissions()
   const chosen = choices.find(({ name }) => name === fields.namespace.trim())
   return (
     <ComboBox
@@ -82,7 +84,7 @@ function NamespaceField({ fields, problems, onChange, onBlur }: FieldsProps) {
       isFiltered
       read={{ what: 'namespaces', query }}
       isRequired
-      description={chosen ? noteOf(chosen) : NOT_LISTED}
+      description={chosen ? noteOf(chosen) : right('listNamespaces').allowed ? undefined : NOT_LISTED}
       error={problems.get(apiField('namespace'))}
     />
   )
