@@ -3,7 +3,7 @@ import type { ReactElement, ReactNode } from 'react'
 import { Message } from '~/features/xapp/Message'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { Remedies } from '~/features/xapp/Remedies'
-import { useHealth } from '~/features/xapp/useHealth'
+import { useCause } from '~/features/xapp/useCause'
 import { useLastLines } from '~/features/xapp/useLastLines'
 import { describeError } from '~/lib/problem'
 import { adviceFor } from '~/lib/xapp/advice'
@@ -18,7 +18,6 @@ import {
   type Cause,
   type Culprit,
 } from '~/lib/xapp/cause'
-import { currentMessage } from '~/lib/xapp/currentMessage'
 import { plainLines } from '~/lib/xapp/logLines'
 import { Code } from '~/ui/Code'
 import { Copyable } from '~/ui/Copyable'
@@ -48,16 +47,14 @@ export function CauseSkeleton(): ReactElement {
 
 /** Why the xApp is not Ready, with the last words of the container at fault, and what to do. */
 export function CausePanel(): ReactElement | null {
-  const { record, goneAt } = useOpenXApp()
-  const health = useHealth()
-  const cause = findCause(record, health.data)
+  const { record } = useOpenXApp()
+  const { cause, waitsFor } = useCause()
   if (cause !== null) return <CauseCard cause={cause} />
-  const message = currentMessage(record) ?? ''
-  if (goneAt !== null || record.ready || record.phase === 'Suspended' || message === '') return null
+  if (waitsFor === null) return null
   return (
     <Card title={record.phase === 'Uninstalling' ? 'It is being uninstalled' : 'What it waits for'}>
       <div className={styles.message}>
-        <Message>{message}</Message>
+        <Message>{waitsFor}</Message>
       </div>
     </Card>
   )
