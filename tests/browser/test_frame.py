@@ -58,6 +58,18 @@ def test_a_bad_parameter_is_dropped_with_a_note(signed_in: Dashboard) -> None:
     expect(note).to_have_count(0)
 
 
+def test_only_pages_that_listen_to_changes_are_called_live(signed_in: Dashboard) -> None:
+    page = signed_in.page
+    live = page.get_by_text("Live", exact=True)
+    expect(live).to_be_visible()
+    for name, title in (("Deploy", "Deploy an xApp"), ("Services", "Services"), ("Repositories", "Repositories")):
+        page.get_by_role("navigation", name="Main").get_by_role("link", name=name).click()
+        signed_in.heading(re.compile(title))
+        expect(live).to_have_count(0)
+    page.get_by_role("link", name="xApps Management").click()
+    expect(live).to_be_visible()
+
+
 def test_back_restores_the_view(signed_in: Dashboard) -> None:
     page = signed_in.page
     signed_in.open("/xapps?search=a&order=desc")

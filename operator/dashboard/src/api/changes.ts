@@ -27,11 +27,26 @@ interface ChangesOptions {
   onReset: () => void
 }
 
+/** Pages that listen: one at most, but for a moment two or none while one page replaces another. */
+let listening = 0
+
+function listen(): () => void {
+  listening += 1
+  return () => {
+    listening -= 1
+    // The next page begins to listen at the same moment, if it does.
+    queueMicrotask(() => {
+      if (listening === 0) liveState.set('off')
+    })
+  }
+}
+
 /** Listens to changes of xApps. A page has one such stream. */
 export function useChanges({ query, enabled = true, lastEventId = '', onChange, onReset }: ChangesOptions): void {
   const path = enabled ? `/api/stream${queryText(query)}` : null
   // What was heard for another page says nothing of this one.
   useEffect(() => changesHeardAt.set(0), [path])
+  useEffect(() => (path === null ? undefined : listen()), [path])
   const noteHeard = (): void => changesHeardAt.set(Math.floor(Date.now() / 1000) * 1000)
   useEventStream({
     slot: 'changes',
