@@ -28,12 +28,12 @@ from tests.browser.accounts import Accounts
 from tests.browser.chromium import EXPECT_MILLISECONDS, WITHOUT_COMPILED_CODE, start_chromium
 from tests.browser.dashboard import Dashboard
 from tests.browser.gateway import BrowserGateway
-from tests.integration.gateway.conftest import BASE, MANIFESTS
 from tests.localcluster import LocalCluster
 from tests.localcluster.cluster import ROOT
 from tests.localrun.cluster_setup import prepare_cluster
 from tests.support.apiserver import ApiServer
 from tests.support.operator import OperatorProcess
+from tests.support.own_cluster import BASE, MANIFESTS
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
 from tests.unit.gateway.xapp_objects import ready_status

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 
 import pytest
 from playwright.sync_api import Browser
@@ -14,16 +12,12 @@ from tests.browser.accounts import Accounts
 from tests.browser.chromium import EXPECT_MILLISECONDS, start_chromium
 from tests.browser.dashboard import SCREENSHOTS, Dashboard
 from tests.browser.gateway import BrowserGateway
-from tests.integration.gateway.conftest import BASE, MANIFESTS
-from tests.localcluster import Binaries, Cluster
+from tests.localcluster import Cluster
 from tests.localcluster.cluster import ROOT
-from tests.localcluster.processes import ProcessIdentity
-from tests.localcluster.providers import choose_provider
-from tests.localcluster.waiting import wait_until
-from tests.localrun.cluster_setup import prepare_cluster
-from tests.support.apiserver import ARCHIVES, REPOSITORIES, XAPPS, ApiServer
-from tests.support.operator import OperatorProcess
-from tests.support.xapps import XAppClient
+from tests.support.apiserver import ApiServer
+from tests.support.own_cluster import api, cluster, operator, prepared_cluster, xapps
+
+__all__ = ["api", "cluster", "operator", "prepared_cluster", "xapps"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,40 +32,9 @@ def built_dashboard() -> None:
 
 
 @pytest.fixture(scope="package")
-def cluster(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterator[Cluster]:
-    """A cluster for this folder: the pages show all of its xApps."""
-    assert binaries
-    folder = tmp_path_factory.mktemp("cluster")
-    provider = choose_provider(os.environ.get("CLUSTER", "local"))
-    try:
-        yield provider.start(folder, owner=ProcessIdentity.current())
-    finally:
-        provider.stop(folder)
-
-
-@pytest.fixture(scope="package")
-def api(cluster: Cluster) -> Iterator[ApiServer]:
-    """The API server as the administrator, with definitions and roles."""
-    prepare_cluster(cluster, ROOT)
-    files = [f"--filename={BASE / name}" for name in MANIFESTS]
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", *files)
-    with ApiServer(cluster) as server:
-        served = [path.format("default") for path in (XAPPS, REPOSITORIES, ARCHIVES)]
-        wait_until(lambda: all(map(server.is_served, served)), timeout=60, what="new kinds to be served")
-        yield server
-
-
-@pytest.fixture(scope="package")
-def operator(cluster: Cluster, api: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
-    assert api
-    advertise = {"XAPP_CLUSTER_ADVERTISE_ADDRESS": cluster.node_address or ""}
-    process = OperatorProcess(cluster, tmp_path_factory.mktemp("operator"), advertise)
-    process.start()
-    yield process
-    process.stop()
-    errors = process.error_lines()
-    sys.stderr.write("\n".join(errors[-20:]))
-    assert not errors, "the operator logged errors"
+def operator_settings(cluster: Cluster) -> Mapping[str, str]:
+    """The addresses of Services that pages show."""
+    return {"XAPP_CLUSTER_ADVERTISE_ADDRESS": cluster.node_address or ""}
 
 
 @pytest.fixture(scope="package")
@@ -101,15 +64,6 @@ def chromium() -> Iterator[Browser]:
 def accounts(api: ApiServer, namespace: str) -> Accounts:
     """Callers with rights in the test's namespace."""
     return Accounts(api, namespace)
-
-
-@pytest.fixture
-def xapps(operator: OperatorProcess, cluster: Cluster, namespace: str) -> Iterator[XAppClient]:
-    """The XApps in the test's namespace, with a running operator."""
-    assert operator.running
-    kit = XAppClient(cluster, namespace)
-    yield kit
-    kit.kubectl("delete", "xapps", "--all", "--wait=false")
 
 
 @pytest.fixture

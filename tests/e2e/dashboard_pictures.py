@@ -22,7 +22,6 @@ from tests.browser.dashboard import SCREENSHOTS, Dashboard
 from tests.browser.deploy_steps import choose_chart, fill_identity, write_values
 from tests.browser.gateway import BrowserGateway
 from tests.browser.vector_screenshot import vector_screenshot
-from tests.integration.gateway.conftest import BASE, MANIFESTS
 from tests.localcluster import Cluster
 from tests.localcluster.cluster import ROOT
 from tests.localcluster.waiting import wait_until
@@ -30,6 +29,7 @@ from tests.localrun.charts import pack_chart
 from tests.localrun.samples import NAMESPACE, REAL_NODE_VALUES
 from tests.support.apiserver import ApiServer
 from tests.support.operator import OperatorProcess
+from tests.support.own_cluster import BASE, MANIFESTS
 from tests.support.xapps import XAppClient
 
 __all__ = ["built_dashboard"]

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.integration.gateway.caller_factory import CallerFactory, create_token
-from tests.integration.gateway.conftest import BASE, MANIFESTS, settings_for
-from tests.localcluster import Binaries, Cluster
-from tests.localcluster.cluster import ROOT
-from tests.localcluster.processes import ProcessIdentity
-from tests.localcluster.providers import choose_provider
-from tests.localcluster.waiting import wait_until
-from tests.localrun.cluster_setup import prepare_cluster
-from tests.support.apiserver import ARCHIVES, REPOSITORIES, XAPPS, ApiServer
+from tests.integration.gateway.conftest import settings_for
+from tests.localcluster import Cluster
+from tests.support.apiserver import ApiServer
 from tests.support.charts import chart_archive
 from tests.support.command_line import CommandLine, Finished
 from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.operator import OperatorProcess
+from tests.support.own_cluster import api, cluster, operator, operator_settings, prepared_cluster
+
+__all__ = ["api", "cluster", "operator", "operator_settings", "prepared_cluster"]
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -48,42 +44,6 @@ metadata:
 spec: {restartPolicy: Never, containers: [{name: probe, image: registry.k8s.io/pause:3.10}]}
 """
 NAME = "acme-ran-hello"
-
-
-@pytest.fixture(scope="package")
-def cluster(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterator[Cluster]:
-    """A cluster for this folder: its operator must not see the XApps of other tests."""
-    assert binaries
-    folder = tmp_path_factory.mktemp("cluster")
-    provider = choose_provider(os.environ.get("CLUSTER", "local"))
-    try:
-        yield provider.start(folder, owner=ProcessIdentity.current())
-    finally:
-        provider.stop(folder)
-
-
-@pytest.fixture(scope="package")
-def api(cluster: Cluster) -> Iterator[ApiServer]:
-    """The API server as the administrator, with definitions and roles."""
-    prepare_cluster(cluster, ROOT)
-    files = [f"--filename={BASE / name}" for name in MANIFESTS]
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", *files)
-    with ApiServer(cluster) as server:
-        served = [path.format("default") for path in (XAPPS, REPOSITORIES, ARCHIVES)]
-        wait_until(lambda: all(map(server.is_served, served)), timeout=60, what="new kinds to be served")
-        yield server
-
-
-@pytest.fixture(scope="package")
-def operator(cluster: Cluster, api: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
-    assert api
-    process = OperatorProcess(cluster, tmp_path_factory.mktemp("operator"))
-    process.start()
-    yield process
-    process.stop()
-    errors = process.error_lines()
-    sys.stderr.write("\n".join(errors[-20:]))
-    assert not errors, "the operator logged errors"
 
 
 @pytest.fixture(scope="package")

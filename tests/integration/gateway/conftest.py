@@ -12,16 +12,13 @@ import pytest
 from tests.integration.gateway.caller_factory import CallerFactory, create_token
 from tests.integration.gateway.gateway_client import GatewayClient
 from tests.localcluster import Cluster
-from tests.localcluster.waiting import wait_until
 from tests.localrun.cluster_setup import install_crds
-from tests.support.apiserver import ARCHIVES, NAMESPACES, REPOSITORIES, XAPPS, ApiServer
+from tests.support.apiserver import NAMESPACES, ApiServer
 from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.helm_user import HelmUser
 from tests.support.openapi_contract import OpenApiContract
+from tests.support.own_cluster import BASE, MANIFESTS, wait_for_kinds
 from xapp_operator.config import Settings
-
-BASE = Path(__file__).parents[3] / "manifests" / "base"
-MANIFESTS = ("namespace.yaml", "gateway-rbac.yaml", "user-roles.yaml")
 
 
 def settings_for(cluster: Cluster, folder: Path, **changes: object) -> Settings:
@@ -47,8 +44,7 @@ def crds(cluster: Cluster) -> None:
 @pytest.fixture(scope="package")
 def api(cluster: Cluster, crds: None) -> Iterator[ApiServer]:
     with ApiServer(cluster) as server:
-        served = [path.format("default") for path in (XAPPS, REPOSITORIES, ARCHIVES)]
-        wait_until(lambda: all(map(server.is_served, served)), timeout=60, what="new kinds to be served")
+        wait_for_kinds(server)
         yield server
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
-from tests.integration.operator.conftest import ROOT, cluster, xapps
 from tests.localcluster import Cluster
 from tests.localcluster.ports import PortReservation
-from tests.localrun.cluster_setup import prepare_cluster
 from tests.security.operator.neighbour import Neighbour
 from tests.support.operator import OperatorProcess
+from tests.support.own_cluster import cluster, operator, prepared_cluster, xapps
 from tests.support.xapps import XAppClient
 
-__all__ = ["cluster", "xapps"]
+__all__ = ["cluster", "operator", "prepared_cluster", "xapps"]
 
 HELM_MEMORY = 256 * 1024 * 1024
 """Less than the default: other tests run on the same machine."""
@@ -25,20 +24,14 @@ HELM_WAITING = 16
 
 
 @pytest.fixture(scope="package")
-def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
-    prepare_cluster(cluster, ROOT)
+def operator_settings() -> Iterator[Mapping[str, str]]:
     with PortReservation(1) as reservation:
-        settings = {
+        yield {
             "XAPP_HELM_MEMORY": str(HELM_MEMORY),
             "XAPP_HELM_CONCURRENCY": str(HELM_CONCURRENCY),
             "XAPP_HELM_WAITING": str(HELM_WAITING),
             "XAPP_PROBE_PORT": str(reservation.ports[0]),
         }
-        process = OperatorProcess(cluster, tmp_path_factory.mktemp("operator"), settings)
-        process.start()
-        yield process
-        process.stop()
-    assert not process.error_lines(), "the operator logged errors"
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.operator.conftest import cluster, xapps
 from tests.localcluster import Cluster
 from tests.support.operator import OperatorProcess
+from tests.support.own_cluster import cluster, xapps
 from tests.support.service_accounts import (
     apply_deployer_policy,
     apply_roles,
