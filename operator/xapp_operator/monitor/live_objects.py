@@ -14,8 +14,9 @@ from typing import Final, TypeAlias
 import orjson
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, pack_json, text
-from xapp_operator.api.models import ServiceStatus
-from xapp_operator.api.names import HELM_RELEASE_NAMESPACE, LABEL_XAPP
+from xapp_operator.api.models import HealthStatus, ServiceStatus
+from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, LABEL_XAPP
+from xapp_operator.common.text import quote_input
 from xapp_operator.domain.health.resource_health import ResourceHealth, assess
 from xapp_operator.domain.health.revisions import newest_revision
 from xapp_operator.domain.managed_fields import has_other_managers, pack_helm_fields
@@ -138,6 +139,16 @@ def owned_live_object(body: JsonObject, *, kind: str, owner: OwnerKey) -> LiveOb
     )
 
 
+def taken_live_object(body: JsonObject, *, kind: str, owner: OwnerKey) -> LiveObject:
+    """Return an object of a release of `owner` that belongs to another release now: without anything but its health."""
+    live = owned_live_object(body, kind=kind, owner=owner)
+    taker = text(obj(obj(body, "metadata"), "annotations"), HELM_RELEASE_NAME)
+    health = replace(
+        live.health, status=HealthStatus.DEGRADED, message=f"belongs to the release {quote_input(taker)} now"
+    )
+    return replace(live, health=health, service=None, ingress=None, selector=None, helm_fields=b"")
+
+
 @lru_cache(maxsize=4096)
 def _shared(packed: bytes) -> bytes:
     """Return one object for all equal ones: the same objects of many releases have the same fields."""
@@ -247,3 +258,8 @@ def has_only_metadata(resource: Resource) -> bool:
 def is_custom_group(group: str) -> bool:
     """Return whether a group is not Kubernetes' own, so that its kinds may have conditions that decide health."""
     return "." in group and group not in _BUILT_IN_GROUPS
+
+
+def cluster_scoped_key(key: LiveObjectKey) -> LiveObjectKey:
+    """Return the key of a cluster-scoped object; a manifest does not show that it is one."""
+    return key[0], "", key[2]

@@ -30,9 +30,9 @@ from xapp_operator.monitor.live_objects import (
     LiveObject,
     LiveObjectKey,
     OwnerKey,
+    cluster_scoped_key,
     has_only_metadata,
     is_custom_group,
-    owned_live_object,
     xapp_live_object,
 )
 from xapp_operator.telemetry.logs import get_logger
@@ -172,6 +172,11 @@ class XAppMonitor:
     def known_objects(self, owner: OwnerKey) -> frozenset[LiveObjectKey]:
         return frozenset(self._by_owner.get(owner, ()))
 
+    def objects_of_others(self, owner: OwnerKey) -> dict[LiveObjectKey, OwnerKey]:
+        """Return the objects of other XApps in the namespace of `owner`, and the cluster-scoped ones."""
+        others = ((other, key) for other, objects in self._by_owner.items() if other != owner for key in objects)
+        return {key: other for other, key in others if key[1] in ("", owner[0])}
+
     @contextlib.contextmanager
     def changes(self, owner: OwnerKey) -> Iterator[asyncio.Event]:
         """Provide an event that each change of an object of `owner` sets; one caller at a time."""
@@ -188,7 +193,7 @@ class XAppMonitor:
             yield ReleaseObject(
                 key=each.key,
                 group=each.group or "",
-                live=known.get(each.key) or known.get(_cluster_scoped_key(each.key)),
+                live=known.get(each.key) or known.get(cluster_scoped_key(each.key)),
                 watched=self._watched_resource(each) is not None,
                 expires=each.expires,
             )
@@ -209,7 +214,7 @@ class XAppMonitor:
         known, found = self._by_owner.get(owner, {}), []
         for each in self._expected.get(owner, ()):
             resource = self._watched_resource(each)
-            live = known.get(each.key) or known.get(_cluster_scoped_key(each.key))
+            live = known.get(each.key) or known.get(cluster_scoped_key(each.key))
             if resource is None or (live is None and each.expires):
                 continue
             if live is None or not live.labels.has_labels(labels, component=resource == SERVICES):
@@ -217,9 +222,8 @@ class XAppMonitor:
                 found.append(UnlabelledObject(resource, namespace, each.key[2]))
         return found
 
-    def set_unlabelled(self, owner: OwnerKey, bodies: Iterable[tuple[Resource, JsonObject]]) -> None:
+    def set_unlabelled(self, owner: OwnerKey, unlabelled: Iterable[LiveObject]) -> None:
         """Store the objects of `owner` that lack the labels; until the next call they count for its health."""
-        unlabelled = (owned_live_object(body, kind=resource.kind, owner=owner) for resource, body in bodies)
         self._unlabelled_objects.pop(owner, None)
         if found := {live.key: live for live in unlabelled}:
             self._unlabelled_objects[owner] = found
@@ -308,7 +312,7 @@ class XAppMonitor:
         expected = self._expected.get(owner)
         if expected is None:
             expected = tuple(_ExpectedObject(key) for key in known)
-        found = [known.get(each.key) or known.get(_cluster_scoped_key(each.key)) for each in expected]
+        found = [known.get(each.key) or known.get(cluster_scoped_key(each.key)) for each in expected]
         results = [
             live.health if live else self._health_of_absent(each) for each, live in zip(expected, found, strict=True)
         ]
@@ -393,8 +397,3 @@ class XAppMonitor:
             if not self._by_owner[owner]:
                 del self._by_owner[owner]
             self._on_change(owner)
-
-
-def _cluster_scoped_key(key: LiveObjectKey) -> LiveObjectKey:
-    """Return the key of a cluster-scoped object; a manifest does not show that it is one."""
-    return key[0], "", key[2]

@@ -2,8 +2,8 @@
 
 Mostly without a request: as long as Helm manages every field of the manifest (`domain.managed_fields`), as the watches
 show, an object is as it was applied. Only where that is not so, or where no watch shows an object, `object_comparison`
-asks the API server. The result holds until the object changes again. When objects change again and again, the pauses
-between comparisons grow.
+asks the API server. The result holds until the object changes again. Where it depends on what scales the object, it
+holds until the next resync or request. When objects change again and again, the pauses between comparisons grow.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Final, TypeAlias
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XApp
 from xapp_operator.common.clock import Clock
-from xapp_operator.domain.drift import parse_ignored
+from xapp_operator.domain.drift import DriftedObject, parse_ignored
 from xapp_operator.domain.managed_fields import manages_all, unpack_helm_fields
 from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.domain.planning.plan_input import DriftState
-from xapp_operator.errors import AccessDenied, HelmError
+from xapp_operator.errors import HelmError
 from xapp_operator.helm.applied_objects import AppliedObject, applied_objects
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.monitor.live_objects import LiveObjectKey
@@ -37,11 +37,22 @@ MAX_PARALLEL_COMPARISONS: Final = 4
 MAX_PAUSE_SECONDS: Final = 30.0
 """The longest pause while objects of an XApp keep changing: a change of another object is not noticed before."""
 
+_RECHECK_PART: Final = 0.9
+"""Of the time between two resyncs: so each of them compares what something may scale."""
+
 ManifestKey: TypeAlias = tuple[str, LiveObjectKey]
 """API group, and kind, namespace and name."""
 
 _ObjectVersion: TypeAlias = tuple[bytes, int] | None
 """What changes with an object: the fields that Helm manages, and the content. None if no watch shows the object."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionRefusal:
+    """Why the API server refused a correction; `denied` for want of a right."""
+
+    message: str
+    denied: bool
 
 
 @dataclass(slots=True)
@@ -51,30 +62,41 @@ class _ReleaseState:
     revision: int
     managed: dict[ManifestKey, bytes] = field(default_factory=dict)
     """Objects whose fields Helm all manages, while the ones it manages are these."""
-    compared: dict[ManifestKey, tuple[_ObjectVersion, Comparison]] = field(default_factory=dict)
-    """All others."""
+    compared: dict[ManifestKey, tuple[_ObjectVersion, Comparison, float]] = field(default_factory=dict)
+    """All others, and when they were compared (monotonic seconds)."""
 
-    def is_known(self, found: ReleaseObject) -> bool:
-        """Return whether an object has not changed since it was compared, or need not be compared."""
+    def is_known(self, found: ReleaseObject, *, since: float) -> bool:
+        """Return whether an object has not changed since it was compared, or need not be compared.
+
+        If something may scale it, it must have been compared after `since`.
+        """
         key, live = _key_of(found), found.live
         if live is None and found.watched and found.expires:
             return True
         if live is not None and (live.deleting or self.managed.get(key) == live.helm_fields):
             return True
-        version, comparison = self.compared.get(key, (None, None))
-        return comparison is not None and not comparison.denied and version == _version_of(found)
+        version, comparison, compared_at = self.compared.get(key, (None, None, 0.0))
+        if comparison is None or comparison.denied or version != _version_of(found):
+            return False
+        return not comparison.replicas_differ or compared_at > since
+
+    def forget_comparison(self, found: ReleaseObject) -> None:
+        """Forget how an object compares if that can change without a change of the object that a watch shows."""
+        _, comparison, _ = self.compared.get(_key_of(found), (None, None, 0.0))
+        if found.live is None or (comparison is not None and comparison.replicas_differ):
+            self.compared.pop(_key_of(found), None)
 
     def was_compared(self, found: ReleaseObject) -> bool:
         key = _key_of(found)
         return key in self.managed or key in self.compared
 
-    def store(self, found: ReleaseObject, comparison: Comparison) -> None:
+    def store(self, found: ReleaseObject, comparison: Comparison, *, at: float) -> None:
         key, live = _key_of(found), found.live
         if live is not None and comparison.managed and comparison.managed == live.helm_fields:
             self.managed[key] = live.helm_fields
             self.compared.pop(key, None)
         else:
-            self.compared[key] = (_version_of(found), comparison)
+            self.compared[key] = (_version_of(found), comparison, at)
             self.managed.pop(key, None)
 
     def drift(self, found: Iterable[ReleaseObject]) -> DriftState:
@@ -89,6 +111,10 @@ class _ReleaseState:
 
 def _key_of(found: ReleaseObject) -> ManifestKey:
     return found.group, found.key
+
+
+def _key_of_drifted(found: DriftedObject) -> ManifestKey:
+    return found.group, (found.kind, found.namespace, found.name)
 
 
 def _version_of(found: ReleaseObject) -> _ObjectVersion:
@@ -106,16 +132,19 @@ class DriftDetector:
         *,
         backoff: Backoff,
         clock: Clock,
+        resync_seconds: float,
     ) -> None:
         self._kube = kube
         self._impersonation = impersonation
         self._monitor = monitor
         self._clock = clock
+        self._recheck_seconds = _RECHECK_PART * resync_seconds
         self._changes = RepeatBackoff(Backoff(backoff.initial, min(backoff.maximum, MAX_PAUSE_SECONDS)))
         self._failures = RepeatBackoff(backoff)
         self._states: dict[NamespacedName, _ReleaseState] = {}
         self._manifests: dict[NamespacedName, tuple[int, str]] = {}
-        self._correction_errors: dict[NamespacedName, str] = {}
+        self._refusals: dict[NamespacedName, CorrectionRefusal] = {}
+        self._corrected: dict[NamespacedName, set[ManifestKey]] = {}
         self._drifted: set[NamespacedName] = set()
 
     @property
@@ -127,25 +156,29 @@ class DriftDetector:
         """Keep the manifest of a revision for the next comparison, so that it is not read again."""
         self._manifests[key] = (revision, manifest)
 
-    def record_correction(self, key: NamespacedName, error: AccessDenied | None) -> None:
-        """Keep why the last correction failed, if it did; corrections have a back-off of their own."""
+    def record_correction(
+        self, key: NamespacedName, corrected: Iterable[DriftedObject], refusal: CorrectionRefusal | None
+    ) -> None:
+        """Keep what was corrected, and why the rest was refused; corrections have a back-off of their own."""
         self._changes.forget(key)
-        self._correction_errors.pop(key, None)
-        if error is not None:
-            self._correction_errors[key] = error.message
+        self._refusals.pop(key, None)
+        if refusal is not None:
+            self._refusals[key] = refusal
+        self._corrected.setdefault(key, set()).update(map(_key_of_drifted, corrected))
 
     def forget(self, key: NamespacedName) -> None:
         self._states.pop(key, None)
         self._manifests.pop(key, None)
-        self._correction_errors.pop(key, None)
+        self._refusals.pop(key, None)
+        self._corrected.pop(key, None)
         self._drifted.discard(key)
         self._changes.forget(key)
         self._failures.forget(key)
 
-    async def find_drift(self, xapp: XApp, revision: int, *, compare_unwatched: bool) -> DriftState:
+    async def find_drift(self, xapp: XApp, revision: int, *, requested: bool) -> DriftState:
         """Return how the objects of the deployed `revision` differ from its manifest.
 
-        With `compare_unwatched`, objects that no watch shows are compared again.
+        If that is `requested`, objects are compared again of which no watch shows all that matters.
 
         Raises:
             KubeError: when the release record cannot be read.
@@ -154,29 +187,39 @@ class DriftDetector:
         state = self._states.get(key)
         if state is None or state.revision != revision:
             state = self._states[key] = _ReleaseState(revision)
+            self._corrected.pop(key, None)
         found = list(self._monitor.release_objects(key))
-        if compare_unwatched:
+        if requested:
             for each in found:
-                if each.live is None:
-                    state.compared.pop(_key_of(each), None)
-        unknown = [each for each in found if not state.is_known(each)]
+                state.forget_comparison(each)
+        since = self._clock.monotonic() - self._recheck_seconds
+        unknown = [each for each in found if not state.is_known(each, since=since)]
         if unknown and (self._pause(key) == 0 or key in self._manifests):
             try:
                 await self._compare(xapp, state, unknown)
             except HelmError:  # the release record is damaged, which Ready reports
                 self._failures.record_repair(key, now=self._clock.monotonic())
-            unknown = [each for each in unknown if not state.is_known(each)]
-        drift = state.drift(found)
+            unknown = [each for each in unknown if not state.is_known(each, since=since)]
+        drift = self._with_corrections(key, state.drift(found))
         if drift.objects:
             self._drifted.add(key)
         else:
             self._drifted.discard(key)
-            self._correction_errors.pop(key, None)
+            self._refusals.pop(key, None)
         if not unknown:
             self._manifests.pop(key, None)
-            return replace(drift, correction_error=self._correction_errors.get(key, ""))
-        error = self._correction_errors.get(key, "")
-        return replace(drift, compare_at=self._clock.now() + self._pause(key), correction_error=error)
+            return drift
+        return replace(drift, compare_at=self._clock.now() + self._pause(key))
+
+    def _with_corrections(self, key: NamespacedName, drift: DriftState) -> DriftState:
+        """Return `drift` with what became of the corrections of these objects."""
+        refusal, corrected = self._refusals.get(key), self._corrected.get(key, set())
+        return replace(
+            drift,
+            correction_error="" if refusal is None else refusal.message,
+            correction_denied=refusal is not None and refusal.denied,
+            corrected_before=any(_key_of_drifted(each) in corrected for each in drift.correctable),
+        )
 
     def _pause(self, key: NamespacedName) -> float:
         """Return the seconds until the API server may be asked again."""
@@ -185,7 +228,7 @@ class DriftDetector:
 
     async def _compare(self, xapp: XApp, state: _ReleaseState, unknown: list[ReleaseObject]) -> None:
         applied = await self._load_manifest(xapp, state.revision)
-        suspects = await asyncio.to_thread(_find_suspects, state, unknown, applied)
+        suspects = await asyncio.to_thread(_find_suspects, state, unknown, applied, at=self._clock.monotonic())
         if not suspects or self._pause(xapp.key) > 0:
             return
         again = any(map(state.was_compared, suspects))
@@ -196,7 +239,7 @@ class DriftDetector:
             async with limit:
                 comparison = await comparer.compare(each, applied[_key_of(each)])
             if comparison is not None:
-                state.store(each, comparison)
+                state.store(each, comparison, at=self._clock.monotonic())
             return comparison is not None and not comparison.denied
 
         succeeded = await asyncio.gather(*map(compare, suspects[:MAX_COMPARISONS]))
@@ -226,16 +269,16 @@ def load_applied(manifest: str, *, release: str, namespace: str) -> dict[Manifes
 
 
 def _find_suspects(
-    state: _ReleaseState, unknown: list[ReleaseObject], applied: Mapping[ManifestKey, AppliedObject]
+    state: _ReleaseState, unknown: list[ReleaseObject], applied: Mapping[ManifestKey, AppliedObject], *, at: float
 ) -> list[ReleaseObject]:
     """Return the objects of which it is not certain that Helm manages all fields; note that it does of all others."""
     suspects = []
     for each in unknown:
         one, live = applied.get(_key_of(each)), each.live
         if one is None:  # the manifest that was read does not have it
-            state.store(each, Comparison())
+            state.store(each, Comparison(), at=at)
         elif live is not None and one.body is not None and _is_as_applied(live.helm_fields, one.body):
-            state.store(each, Comparison(managed=live.helm_fields))
+            state.store(each, Comparison(managed=live.helm_fields), at=at)
         else:
             suspects.append(each)
     return suspects

@@ -19,6 +19,7 @@ from xapp_operator.domain.registration import registration_labels
 from xapp_operator.errors import AccessDenied, NotFound
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import SERVICES
+from xapp_operator.monitor.live_objects import LiveObject, owned_live_object, taken_live_object
 from xapp_operator.monitor.object_labels import has_labels
 from xapp_operator.monitor.xapp_monitor import UnlabelledObject, XAppMonitor
 
@@ -76,6 +77,7 @@ async def find_missing_labels(
     """
     labels = predefined_labels(xapp)
     found: list[tuple[UnlabelledObject, JsonObject]] = []
+    shown: list[LiveObject] = []
     error: AccessDenied | None = None
     candidates = [each for each in monitor.find_unlabelled(xapp.key, labels) if each not in absent]
     for candidate in candidates[:MAX_OBJECTS_PER_REPAIR]:
@@ -87,10 +89,13 @@ async def find_missing_labels(
         except AccessDenied as denied:
             error = error or denied
             continue
-        if _belongs_to_release(xapp, body):
-            await monitor.update_object(candidate.resource, body)  # perhaps the watch is only late
-            found.append((candidate, body))
-    monitor.set_unlabelled(xapp.key, [(each.resource, body) for each, body in found])
+        if not _belongs_to_release(xapp, body):
+            shown.append(taken_live_object(body, kind=candidate.resource.kind, owner=xapp.key))
+            continue
+        await monitor.update_object(candidate.resource, body)  # perhaps the watch is only late
+        shown.append(owned_live_object(body, kind=candidate.resource.kind, owner=xapp.key))
+        found.append((candidate, body))
+    monitor.set_unlabelled(xapp.key, shown)
     missing = (each for each, body in found if not has_labels(body, labels, component=each.resource == SERVICES))
     return MissingLabels(tuple(missing), error)
 

@@ -16,6 +16,7 @@ from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_IGNORE_DRIFT, HELM_RELEASE_NAME
 from xapp_operator.domain.drift import (
     REPLICAS,
+    Difference,
     DriftedObject,
     IgnoredDrift,
     Path,
@@ -55,13 +56,15 @@ _log = get_logger(__name__)
 class Comparison:
     """What a comparison found; `unknown` is why it failed, with `denied` for want of a right.
 
-    `managed` means that Helm manages every field that it would manage after an apply: these, packed.
+    `managed` means that Helm manages every field that it would manage after an apply: these, packed. `replicas_differ`
+    means that the result depends on whether something scales the object, which no watch tells.
     """
 
     drift: DriftedObject | None = None
     unknown: str = ""
     denied: bool = False
     managed: bytes = b""
+    replicas_differ: bool = False
 
 
 class ObjectComparer:
@@ -132,16 +135,18 @@ class ObjectComparer:
             namespace=drifted.namespace if resource.namespaced else None,
             field_manager=HELM_MANAGER,
         )
-        drift = await self._find_drift(live, desired, ignored, drifted)
+        differences = find_differences(live, desired, ignored=ignored.paths)
+        drift = await self._find_drift(live, differences, ignored, drifted)
         if drift is None and ignored.error:
             return Comparison(unknown=f"{drifted.kind} {drifted.name}: {_ignore_error(ignored)}")
+        if any(each.path == REPLICAS for each in differences):
+            return Comparison(drift, replicas_differ=True)
         all_managed = drift is None and fields == pack_helm_fields(obj(desired, "metadata"))
         return Comparison(drift, managed=fields if all_managed and "stringData" not in body else b"")
 
     async def _find_drift(
-        self, live: JsonObject, desired: JsonObject, ignored: IgnoredDrift, drifted: DriftedObject
+        self, live: JsonObject, differences: list[Difference], ignored: IgnoredDrift, drifted: DriftedObject
     ) -> DriftedObject | None:
-        differences = find_differences(live, desired, ignored=ignored.paths)
         kept = ignored.paths
         if any(each.path == REPLICAS for each in differences) and await self._is_scaled(drifted.kind, drifted.name):
             differences = [each for each in differences if each.path != REPLICAS]

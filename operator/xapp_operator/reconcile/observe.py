@@ -202,6 +202,9 @@ class Observer:
         release = context.release_watch.get_release(xapp.metadata.namespace, xapp.release_name, attempt=draft.attempt)
         if release is None:
             return None
+        owner = release.owner
+        if owner is not None and context.xapps.is_complete and context.xapps.get((xapp.key[0], owner)) is None:
+            release = replace(release, owner=None, left_by=owner)
         if isinstance(desired, Digests) and await _matches_desired_state(xapp, draft, context, release, desired):
             release = replace(release, digests=desired)
         return add_known_health(release, draft.history)
@@ -267,7 +270,7 @@ class Observer:
             context.drift.forget(key)
         if xapp.spec.drift_detection.mode == "disabled" or xapp.spec.suspend:
             return None
-        drift = await context.drift.find_drift(xapp, revision, compare_unwatched=requested)
+        drift = await context.drift.find_drift(xapp, revision, requested=requested)
         pause = context.correction_backoff.next_repair_at(key) - context.clock.monotonic()
         return replace(drift, correct_at=context.clock.now() + pause) if pause > 0 else drift
 

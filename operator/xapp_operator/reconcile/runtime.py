@@ -146,7 +146,14 @@ class OperatorRuntime:
             metrics=metrics,
             test_runs=TestRuns(helm_waiting=settings.helm_waiting, on_done=self._queue.add),
             label_backoff=RepeatBackoff(backoff),
-            drift=DriftDetector(kube, impersonation, self._monitor, backoff=backoff, clock=clock),
+            drift=DriftDetector(
+                kube,
+                impersonation,
+                self._monitor,
+                backoff=backoff,
+                clock=clock,
+                resync_seconds=settings.resync_seconds,
+            ),
             absent_objects=absent_objects(clock),
             correction_backoff=RepeatBackoff(backoff),
         )

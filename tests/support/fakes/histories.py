@@ -6,16 +6,27 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
 from tests.support.charts import chart_archive, chart_archive_manifest
-from tests.support.fakes.api_server import Target
+from tests.support.fakes.api_server import Target, target_of
 from tests.support.fakes.clock import FakeClock, FakeTimeLoop
 from tests.support.fakes.helm import Step
-from tests.support.fakes.helm_records import decode_record, encode_record
+from tests.support.fakes.helm_records import (
+    Chart,
+    decode_record,
+    encode_record,
+    manifest_of,
+    objects_of,
+    owned,
+    record_secret,
+    record_target,
+    render,
+)
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE, FakeCluster, Killed
 from xapp_operator.config import Settings
@@ -53,6 +64,11 @@ spec:
     metadata: {labels: {app: hello}}
     spec: {containers: [{name: main, image: "example.com/xapp:{{ .Values.tag }}"}]}
 """
+_CHART = Chart(
+    {"name": "hello", "version": "0.1.0"},
+    {"tag": "one"},
+    {"templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": _DEPLOYMENT},
+)
 _ARCHIVE = chart_archive(
     {"values.yaml": "tag: one\n", "templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": _DEPLOYMENT}
 )
@@ -158,6 +174,26 @@ class History:
                 if body["metadata"].get("labels", {}).get("owner", "helm") == "helm":
                     group = "apps" if plural == "deployments" else ""
                     server.delete(Target(group, "v1", plural, NAMESPACE, body["metadata"]["name"]), {})
+
+    def install_by_hand(self, tag: str = "one", *, status: str = "deployed") -> None:
+        """Install the chart as a person's `helm install` does, or leave it in another status."""
+        self._note("install by hand")
+        now, server = datetime.fromtimestamp(self.cluster.clock.now(), UTC).isoformat(), self.cluster.server
+        record: Json = {
+            "name": "hello",
+            "info": {"first_deployed": now, "last_deployed": now, "status": status, "description": "by hand"},
+            "chart": {"metadata": _CHART.metadata, "values": _CHART.values},
+            "config": {"tag": tag},
+            "manifest": manifest_of(render(_CHART, {"tag": tag}, "hello")),
+            "hooks": [],
+            "version": 1,
+            "namespace": NAMESPACE,
+            "labels": {},
+        }
+        created = {"createdAt": str(int(self.cluster.clock.now()))}
+        server.create(record_target(NAMESPACE, "hello", 1), record_secret(record, created))
+        for each in objects_of(record["manifest"]):
+            server.apply(target_of(each, namespace=NAMESPACE), owned(each, "hello", NAMESPACE), manager="helm")
 
     def leave_behind(self, status: str) -> None:
         """Give the newest revision a status that another helm may have left."""

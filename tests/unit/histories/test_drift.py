@@ -22,6 +22,7 @@ DEPLOYMENT = Target("apps", "v1", "deployments", NAMESPACE, "hello")
 LABEL = "xapp-operator.io/xapp"
 NOTICED_SECONDS = 20.0
 ENABLED = {"mode": "enabled"}
+HPA = Target("autoscaling", "v2", "horizontalpodautoscalers", NAMESPACE, "scaler")
 
 
 def change_tag(history: History, tag: str = "theirs", *, manager: str = "kubectl") -> None:
@@ -298,3 +299,62 @@ def test_a_disabled_detection_asks_and_says_nothing(settings: Settings, requests
         change_tag(history, "one")
 
     run_history(settings, play)
+
+
+def test_a_scaler_that_comes_or_goes_is_noticed(settings: Settings) -> None:
+    """At the next resync, or when somebody asks: no watch tells."""
+    scaler: Json = {
+        "metadata": {"name": "scaler", "namespace": NAMESPACE},
+        "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "hello"}},
+    }
+
+    async def play(history: History) -> None:
+        server = history.cluster.server
+        await install(history)
+        server.patch(DEPLOYMENT, {"spec": {"replicas": 3}}, manager="kubectl")
+        await wait_drifted(history, "True", "DriftDetected", "/spec/replicas")
+        server.create(HPA, scaler)
+        await wait_drifted(history, "False", "NoDrift", seconds=2.0 * settings.resync_seconds)
+        server.delete(HPA, {})
+        history.annotate("reconcile-at")
+        await wait_drifted(history, "True", "DriftDetected", "/spec/replicas", seconds=NOTICED_SECONDS)
+        server.create(HPA, scaler)
+        history.annotate("reconcile-at")
+        await wait_drifted(history, "False", "NoDrift", seconds=NOTICED_SECONDS)
+        history.set_tag("two")
+
+    run_history(settings, play)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "shown"),
+    [
+        (Refused(403, "Forbidden", 'configmaps "hello" is forbidden: exceeded quota: small'), "exceeded quota: small"),
+        (Refused(422, "Invalid", 'data.tag: Invalid value: "secret"'), "the API server refuses the change"),
+    ],
+)
+def test_a_refused_correction_is_named_with_its_cause(
+    settings: Settings, requests: Requests, refusal: Refused, shown: str
+) -> None:
+    """Nobody undid a correction, so nobody is said to have done that."""
+
+    async def play(history: History) -> None:
+        await install(history, driftDetection=ENABLED)
+
+        def refuse(request: ApiRequest) -> None:
+            if applies(request) and request.params["fieldManager"] == "helm":
+                raise refusal
+
+        requests.before = refuse
+        history.cluster.server.delete(CONFIGMAP, {})
+        await wait_drifted(history, "True", "DriftDetected", "ConfigMap hello is not corrected", shown)
+        message = drifted(history)[2]
+        assert "ConfigMap hello is missing" in message
+        assert "corrected before" not in message
+        assert "secret" not in message
+        requests.before = lambda _: None
+        await wait_drifted(history, "False", "DriftCorrected", "ConfigMap hello is missing", seconds=120.0)
+
+    history = run_history(settings, play)
+    (message,) = set(events(history, "CorrectionRefused"))
+    assert shown in message

@@ -88,6 +88,14 @@ def rescue_during_the_uninstall(history: History) -> None:
     later(20.0, lambda history: history.edit(deletionPolicy="Orphan"), history)
 
 
+def adopt(tag: str) -> Callable[[History], None]:
+    return lambda history: history.create(tag=tag, adopt=True)
+
+
+def install_by_hand(history: History) -> None:
+    history.install_by_hand("one")
+
+
 SITUATIONS = {
     "install": Situation(nothing, install, "Ready InstallSucceeded", "one", 10),
     "install of a chart that never works": Situation(
@@ -122,6 +130,15 @@ SITUATIONS = {
     ),
     "upgrade left behind": Situation(
         install, lambda history: history.leave_behind("pending-upgrade"), "Ready InstallSucceeded", "one", 9
+    ),
+    "adopt of an equal release": Situation(install_by_hand, adopt("one"), "Ready InstallSucceeded", "one", 6),
+    "adopt of a different release": Situation(install_by_hand, adopt("two"), "Ready UpgradeSucceeded", "two", 9),
+    "adopt of a release that a person left pending": Situation(
+        lambda history: history.install_by_hand("one", status="pending-install"),
+        adopt("two"),
+        "Ready InstallSucceeded",
+        "two",
+        10,
     ),
 }
 

@@ -202,7 +202,12 @@ def _plan_foreign_release(inputs: PlanInput) -> Action | None:
     release = inputs.release
     if release is None or inputs.owned_or_adoptable:
         return None
-    if release.owner is None:
+    if release.left_by:
+        message = (
+            f"the Helm release with this name was left by the XApp {release.left_by}, which no longer exists. Set "
+            f"adopt: true to take it over, create an XApp named {release.left_by}, or use another releaseName."
+        )
+    elif release.owner is None:
         message = (
             "a Helm release with this name exists, and no XApp created it. Set adopt: true to take it over, or create "
             "an XApp with another releaseName."

@@ -106,11 +106,12 @@ class ObservedRelease:
 
     revision: int
     status: str
-    owner: str | None  # metadata.name of the XApp that created it; None: helm without an XApp
+    owner: str | None  # metadata.name of the XApp that it belongs to; None: of no XApp
     digests: Digests | None  # None: unknown, or changed by another helm; without `owner`, those that it matches
     has_own_attempt: bool  # the newest revision has an attempt label of its own
     modified_at: float  # seconds since the epoch
     past_revisions: tuple[PastRevision, ...] = ()
+    left_by: str = ""  # the XApp that created it, without `owner`: it no longer exists
 
     @property
     def revisions(self) -> tuple[int, ...]:
@@ -154,7 +155,9 @@ class DriftState:
     denied: bool = False
     compare_at: float | None = None  # when more objects are compared; None: when one changes
     correct_at: float = 0.0  # not to be corrected earlier
-    correction_error: str = ""  # the right that the last correction lacked
+    correction_error: str = ""  # why the last correction was refused
+    correction_denied: bool = False  # for want of a right
+    corrected_before: bool = False  # one of these objects
 
     @property
     def correctable(self) -> tuple[DriftedObject, ...]:
@@ -263,7 +266,7 @@ class PlanInput:
 
     @property
     def owned_or_adoptable(self) -> bool:
-        """Return whether this XApp owns the release, or takes over a person's release with `adopt`."""
+        """Return whether this XApp owns the release, or takes over one of no XApp with `adopt`."""
         return self.owned or (self.release is not None and self.release.owner is None and self.spec.adopt)
 
     @property

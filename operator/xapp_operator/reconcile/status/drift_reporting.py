@@ -22,8 +22,7 @@ def set_drifted(conditions: ConditionSet, xapp: XApp, draft: StatusDraft, drift:
     if drift is None:
         return
     if drift.objects:
-        denied = bool(drift.correction_error)
-        reason = Reason.ACCESS_DENIED if denied else Reason.DRIFT_DETECTED
+        reason = Reason.ACCESS_DENIED if drift.correction_denied else Reason.DRIFT_DETECTED
         conditions.set(DRIFTED, status=True, reason=reason, message=_describe(xapp, drift))
     elif drift.unknown:
         reason = Reason.ACCESS_DENIED if drift.denied else Reason.DRIFT_UNKNOWN
@@ -48,7 +47,7 @@ def _describe(xapp: XApp, drift: DriftState) -> str:
     message = describe_drift(drift.objects)
     if drift.correction_error:
         return f"{drift.correction_error}. Objects that differ from the release: {message}"
-    pending = xapp.spec.drift_detection.mode == "enabled" and bool(drift.correctable)
+    pending = xapp.spec.drift_detection.mode == "enabled" and drift.corrected_before
     return f"{message}; {CORRECTION_PENDING}" if pending else message
 
 

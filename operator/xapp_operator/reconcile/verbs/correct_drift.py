@@ -13,27 +13,31 @@ from typing import Final
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject
+from xapp_operator.common.text import format_list
 from xapp_operator.domain.drift import DriftedObject, describe_drift, parse_ignored
 from xapp_operator.domain.managed_fields import HELM_MANAGER
 from xapp_operator.domain.planning.actions import CorrectDrift
 from xapp_operator.domain.planning.plan_input import DEPLOYED
-from xapp_operator.errors import AccessDenied, Conflict, Invalid, NotFound
+from xapp_operator.errors import AccessDenied, Conflict, Invalid, NotFound, QuotaExceeded
 from xapp_operator.helm.applied_objects import AppliedObject
 from xapp_operator.kube.resources import Resource
 from xapp_operator.monitor.xapp_monitor import UnlabelledObject
-from xapp_operator.reconcile.drift import ManifestKey, load_applied
-from xapp_operator.reconcile.object_comparison import body_to_apply, retry_conflicts
+from xapp_operator.reconcile.drift import CorrectionRefusal, ManifestKey, load_applied
+from xapp_operator.reconcile.object_comparison import REFUSED, body_to_apply, retry_conflicts
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.verbs.repair_labels import patch_labels
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
 MAX_PARALLEL_APPLIES: Final = 4
+CORRECTION_REFUSED: Final = "CorrectionRefused"
+"""The reason of the event, unless a right is missing."""
+_REFUSALS: Final = (AccessDenied, Invalid, QuotaExceeded)
 MAX_OBJECTS: Final = 500
 """Objects that one action corrects; a later one continues."""
 
 
 async def correct_drift(action: CorrectDrift, request: ReconcileRequest, context: ReconcilerContext) -> None:
-    """Apply the objects, and record an event with what was corrected; a missing right becomes an event too.
+    """Apply the objects, and record an event with what was corrected; what the cluster refuses becomes one too.
 
     Raises:
         KubeError: when the cluster does not answer.
@@ -58,18 +62,35 @@ async def correct_drift(action: CorrectDrift, request: ReconcileRequest, context
     finally:
         context.correction_backoff.record_repair(key, now=context.clock.monotonic())
     context.drift.keep_manifest(key, revision, record.manifest)
-    denied = next((each for each in results if isinstance(each, AccessDenied)), None)
-    context.drift.record_correction(key, denied)
+    refusals = [
+        _describe_refusal(one, result)
+        for one, result in zip(objects, results, strict=True)
+        if isinstance(result, _REFUSALS)
+    ]
+    refusal = next((each for each in refusals if each.denied), refusals[0] if refusals else None)
     corrected = tuple(one for one, result in zip(objects, results, strict=True) if result is True)
+    context.drift.record_correction(key, corrected, refusal)
     if corrected:
         message = describe_drift(corrected)
         request.draft = replace(request.draft, drift_corrected=message)
         context.events.record(request.raw, reason=Reason.DRIFT_CORRECTED, message=message)
-    if denied is not None:
-        context.events.record(request.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=denied.message)
+    if refusal is not None:
+        reason = Reason.ACCESS_DENIED if refusal.denied else CORRECTION_REFUSED
+        context.events.record(request.raw, event_type="Warning", reason=reason, message=refusal.message)
     for error in results:
-        if isinstance(error, BaseException) and not isinstance(error, AccessDenied):
+        if isinstance(error, BaseException) and not isinstance(error, _REFUSALS):
             raise error
+
+
+def _describe_refusal(one: DriftedObject, error: BaseException) -> CorrectionRefusal:
+    """Return why an object is not corrected; what the API server says of an invalid one may contain values."""
+    if isinstance(error, AccessDenied):
+        return CorrectionRefusal(error.message, denied=True)
+    if isinstance(error, QuotaExceeded):
+        return CorrectionRefusal(f"{one.kind} {one.name} is not corrected: {error.message}", denied=False)
+    fields = [each.field for each in error.errors if each.field] if isinstance(error, Invalid) else []
+    where = f" ({format_list(fields, total=len(fields))})" if fields else ""
+    return CorrectionRefusal(f"{one.kind} {one.name} is not corrected: {REFUSED}{where}", denied=False)
 
 
 async def _apply(
@@ -86,7 +107,7 @@ async def _apply(
     try:
         resource = await context.kube.discovery.resource_for(api_version=api_version, kind=one.kind)
         return await retry_conflicts(lambda: _apply_once(one, request, context, resource=resource, body=body))
-    except (Conflict, NotFound, Invalid):
+    except (Conflict, NotFound):
         return False
 
 

@@ -17,7 +17,7 @@ from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
 from xapp_operator.domain.planning.actions import Install, Upgrade
 from xapp_operator.domain.planning.plan_input import DEPLOYED, Attempt, AttemptOutcome, Digests
-from xapp_operator.errors import NotFound, XAppError
+from xapp_operator.errors import NotFound, ReleaseRecordDamaged, XAppError
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.releases.release_index import revisions_to_prune
@@ -27,11 +27,15 @@ from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.hook_reporting import HookReports, explain_failure, reporting_hooks
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
+from xapp_operator.reconcile.verbs.ownership import require_free_objects
 from xapp_operator.reconcile.verbs.repair_labels import label_release
+from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.reconcile.work.xapp_tasks import StepInterrupted
 
 T = TypeVar("T")
 
+MAX_RECORDS_READ: Final = 20
+"""Newest records among which the damaged one is looked for."""
 LARGE_XAPP_BYTES: Final = 64 * 1024
 """The values of a larger XApp are dropped while helm runs."""
 
@@ -118,11 +122,26 @@ async def run_step(
     except StepInterrupted:
         return replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=context.clock.now()), None
     except XAppError as error:
+        if isinstance(error, ReleaseRecordDamaged):
+            error = await _name_damaged_record(request, context) or error
         attempt, message = await explain_failure(request, context, attempt, error, reports)
         return _failed_attempt(request, context, attempt, error, message=message), None
     finally:
         request.restore(context.xapps.get(key))
     return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=context.clock.now()), result
+
+
+async def _name_damaged_record(request: ReconcileRequest, context: ReconcilerContext) -> ReleaseRecordDamaged | None:
+    """Return the error with the Secret that helm cannot read, which it does not name; None if it is not found."""
+    namespace, name = request.namespace, request.xapp.release_name
+    for info in reversed(context.release_watch.revisions(namespace, name)[-MAX_RECORDS_READ:]):
+        try:
+            await read_release_record(context.kube, namespace, name, info.revision)
+        except ReleaseRecordDamaged as damaged:
+            return ReleaseRecordDamaged(f"{damaged.message}. Then request a retry.")
+        except XAppError:
+            continue
+    return None
 
 
 async def _run_in_slot(
@@ -190,6 +209,8 @@ async def _run_helm(
     if not request.restore(context.xapps.get(request.key)):
         raise StepInterrupted  # its values may be dropped, and those of another generation are not meant
     inputs, spec = await context.inputs.load(request.xapp), request.xapp.spec
+    if action.take_ownership:
+        await require_free_objects(request, context, inputs, upgrade=isinstance(action, Upgrade))
     if inputs.chart.info.external_refs:
         context.events.record(
             request.raw,

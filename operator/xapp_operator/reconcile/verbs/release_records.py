@@ -65,7 +65,7 @@ async def _adopt(action: Adopt, request: ReconcileRequest, context: ReconcilerCo
     context.events.record(
         request.raw,
         reason="Adopted",
-        message=f"revision {action.revision} of {name}, made by a person from this chart and these values, is adopted",
+        message=f"revision {action.revision} of {name} is adopted as it is: it has this chart and these values",
     )
 
 

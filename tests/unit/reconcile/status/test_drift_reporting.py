@@ -66,7 +66,10 @@ def test_drift_is_named_whatever_was_before() -> None:
 
 
 def test_a_pending_correction_is_told() -> None:
-    assert drifted(DRIFT, mode="enabled") == ("True", "DriftDetected", f"{PHRASE}; {CORRECTION_PENDING}")
+    assert drifted(DRIFT, mode="enabled") == ("True", "DriftDetected", PHRASE)
+    again = replace(DRIFT, corrected_before=True)
+    assert drifted(again, mode="enabled") == ("True", "DriftDetected", f"{PHRASE}; {CORRECTION_PENDING}")
+    assert drifted(again) == ("True", "DriftDetected", PHRASE)
     refused = DriftState((replace(SCALED, refusal="it belongs to another release"),))
     found = drifted(refused, mode="enabled")
     assert found is not None
@@ -75,7 +78,8 @@ def test_a_pending_correction_is_told() -> None:
 
 
 def test_the_right_that_a_correction_lacks_comes_first() -> None:
-    found = drifted(replace(DRIFT, correction_error="x cannot patch deployments"), mode="enabled")
+    denied = replace(DRIFT, correction_error="x cannot patch deployments", correction_denied=True)
+    found = drifted(denied, mode="enabled")
     assert found is not None
     assert found[:2] == ("True", "AccessDenied")
     assert found[2].startswith("x cannot patch deployments. ")

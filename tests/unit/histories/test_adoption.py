@@ -1,0 +1,146 @@
+"""Releases and objects that were there before the XApp: what `adopt` takes over, and what it leaves to others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.charts import chart_archive, chart_archive_manifest
+from tests.support.fakes.api_server import Target
+from tests.support.fakes.helm import Fault
+from tests.support.fakes.histories import CONFIGMAP, History, run_history, xapp_body
+from tests.support.fakes.json_patch import Json
+from tests.support.fakes.operator import NAMESPACE
+from xapp_operator.config import Settings
+
+SECONDS = 20.0
+COMMON = CONFIGMAP.replace("{{ .Release.Name }}", "common")
+REFUSED = 'ConfigMap "hello" is invalid: data.tag: Invalid value: "one": must be two'
+
+
+def condition(history: History, kind: str, name: str = "hello") -> tuple[str, str, str]:
+    found: dict[str, Any] = history.cluster.condition(kind, name) or {}
+    return found.get("status", ""), found.get("reason", ""), found.get("message", "")
+
+
+def create_other(history: History, name: str, **spec: Any) -> None:
+    body = xapp_body(**spec)
+    body["metadata"]["name"] = name
+    history.cluster.create(body)
+
+
+def common_archive(history: History) -> Json:
+    """Store a chart whose object has the same name in every release, and return the reference to it."""
+    stored = chart_archive_manifest(
+        chart_archive({"values.yaml": "tag: one\n", "templates/configmap.yaml": COMMON}, name="common"),
+        namespace=NAMESPACE,
+    )
+    history.cluster.create(stored)
+    return {"chartArchiveRef": {"name": stored["metadata"]["name"]}, "digest": stored["spec"]["digest"]}
+
+
+@pytest.mark.parametrize(("tag", "steps"), [("one", ["install"]), ("two", ["install", "upgrade"])])
+def test_a_release_that_an_xapp_has_left_can_be_adopted_under_another_name(
+    settings: Settings, tag: str, steps: list[str]
+) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one", deletionPolicy="Orphan")
+        await history.cluster.wait(SECONDS)
+        create_other(history, "other", tag=tag, releaseName="hello")
+        await history.cluster.wait(SECONDS)
+        history.delete()
+        await history.cluster.wait(SECONDS)
+        history.cluster.edit({"metadata": {"annotations": {"xapp-operator.io/reconcile-at": "now"}}}, "other")
+        await history.cluster.wait(SECONDS)
+        status, reason, message = condition(history, "Ready", "other")
+        assert (status, reason) == ("False", "AccessDenied")
+        assert "was left by the XApp hello, which no longer exists. Set adopt: true to take it over" in message
+        history.cluster.edit({"spec": {"adopt": True}}, "other")
+        await history.cluster.wait(3 * SECONDS)
+        assert condition(history, "Ready", "other")[0] == "True"
+        assert history.deployed_tags == [tag]
+        labels = history.cluster.server.get(Target("", "v1", "configmaps", NAMESPACE, "hello"))["metadata"]["labels"]
+        assert labels["xapp-operator.io/xapp"] == "other"
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == steps
+
+
+def test_a_release_of_an_xapp_that_exists_is_not_adopted(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        create_other(history, "other", tag="two", releaseName="hello", adopt=True)
+        await history.cluster.wait(SECONDS)
+        assert "belongs to the XApp hello." in condition(history, "Stalled", "other")[2]
+
+    history = run_history(settings, play)
+    assert history.deployed_tags == ["one"]
+
+
+def test_objects_of_an_xapp_that_exists_are_not_taken_over(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        archive = common_archive(history)
+        history.create(tag="one", archive=archive)
+        await history.cluster.wait(SECONDS)
+        create_other(history, "other", tag="two", archive=archive, adopt=True)
+        await history.cluster.wait(SECONDS)
+        status, reason, message = condition(history, "Stalled", "other")
+        assert (status, reason) == ("True", "InstallFailed")
+        assert message.startswith("ConfigMap common belongs to the XApp hello, and adopt takes over nothing of an XApp")
+        assert history.outcome == "Ready InstallSucceeded"
+        assert history.live_tags == {"one"}
+        history.edit(deletionPolicy="Orphan")
+        history.delete()
+        await history.cluster.wait(SECONDS)
+        history.cluster.edit({"metadata": {"annotations": {"xapp-operator.io/retry-at": "now"}}}, "other")
+        await history.cluster.wait(SECONDS)
+        assert condition(history, "Ready", "other")[0] == "True"
+        assert history.live_tags == {"two"}
+
+    run_history(settings, play)
+
+
+def test_an_object_that_another_release_has_taken_is_not_called_missing(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        target = Target("", "v1", "configmaps", NAMESPACE, "hello")
+        metadata = {
+            "labels": {"xapp-operator.io/xapp": None},
+            "annotations": {"meta.helm.sh/release-name": 'their "one"'},
+        }
+        history.cluster.server.patch(target, {"metadata": metadata}, manager="kubectl")
+        await history.cluster.wait(3 * SECONDS)
+        message = 'ConfigMap hello: belongs to the release "their \\"one\\"" now'
+        assert condition(history, "Ready") == ("False", "HealthCheckFailed", message)
+        assert "it belongs to another release" in condition(history, "Drifted")[2]
+        back = {"annotations": {"meta.helm.sh/release-name": "hello"}}
+        history.cluster.server.patch(target, {"metadata": back}, manager="kubectl")
+        await history.cluster.wait(3 * SECONDS)
+        assert history.outcome == "Ready InstallSucceeded"
+
+    run_history(settings, play)
+
+
+def test_a_record_that_helm_cannot_read_is_named(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.cluster.helm.refusals['{"tag": "one"}'] = Fault(REFUSED, writes=1)
+        history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        assert history.outcome == "Stalled InstallFailed"
+        record = Target("", "v1", "secrets", NAMESPACE, "sh.helm.release.v1.hello.v1")
+        history.cluster.server.patch(record, {"data": {"release": "Z2FyYmFnZQ=="}})
+        history.cluster.helm.faults = [Fault("release: already exists")]
+        history.set_tag("two")
+        await history.cluster.wait(SECONDS)
+        message = condition(history, "Stalled")[2]
+        assert message.startswith("Secret sh.helm.release.v1.hello.v1: this release record is damaged: remove it")
+        history.cluster.server.delete(record, {})
+        history.annotate("retry-at")
+
+    def check(history: History) -> None:
+        assert history.outcome == "Ready InstallSucceeded"
+
+    run_history(settings, play, check)
