@@ -134,6 +134,25 @@ def _is_gone(scene: Scene, xapp: ManagedXApp) -> bool:
     return not scene.kubectl(xapp, "get", "xapp", xapp.name, "--ignore-not-found", "-o", "name")
 
 
+def _adopt(scene: Scene) -> None:
+    """Leave releases as if a person had made them, and adopt them: as they are, or with other values."""
+    chosen = scene.victims(2, suits=lambda each: not each.base, kinds=WORKLOADS)
+    for xapp in chosen:
+        scene.history_lost.add(xapp.key)
+        policy = json.dumps({"spec": {"deletionPolicy": "Orphan"}})
+        scene.kubectl(xapp, "patch", "xapp", xapp.name, "--type=merge", "-p", policy)
+        scene.kubectl(xapp, "delete", "xapp", xapp.name, "--wait=false")
+    scene.system.wait(lambda: all(_is_gone(scene, each) for each in chosen), GONE_SECONDS)
+    for xapp in chosen:
+        labels = [f"xapp-operator.io/{each}-" for each in ("xapp", "chart-digest", "values-digest", "attempt")]
+        scene.kubectl(xapp, "label", "secrets", "-l", f"owner=helm,name={xapp.name}", *labels)
+        xapp.spec["adopt"] = True
+        if scene.rng.random() < HALF:
+            xapp.set_greeting(scene.greeting(xapp))
+            scene.notes.append(f"{'/'.join(xapp.key)} with other values")
+    scene.fleet.apply(chosen)
+
+
 def _suspend(scene: Scene) -> None:
     chosen = scene.victims(3, suits=lambda each: not each.base)
     for xapp in chosen:
@@ -249,6 +268,7 @@ FAULTS: Final = (
     Fault(name="record of another name", inject=_on_records(1, _copy_newest)),
     Fault(name="records dated wrongly", inject=_date_records),
     Fault(name="XApp deleted and applied", inject=_apply_again),
+    Fault(name="release left and adopted", inject=_adopt),
     Fault(name="XApp suspended and resumed", inject=_suspend),
     Fault(name="XApp changed ten times", inject=_change_often),
     Fault(name="namespace deleted and made", inject=_make_namespace_again),
