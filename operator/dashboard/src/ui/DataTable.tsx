@@ -18,6 +18,7 @@ import { CardControls } from '~/ui/CardControls'
 import { classes } from '~/ui/classes'
 import { RowCheckbox } from '~/ui/RowCheckbox'
 import { SelectAll, type Selection } from '~/ui/SelectAll'
+import { TableBody } from '~/ui/TableBody'
 import { useDelayed } from '~/ui/useDelayed'
 import { useMediaQuery } from '~/ui/useMediaQuery'
 
@@ -63,6 +64,8 @@ interface DataTableProps<R> {
    * their row; so must every control, that no press or focus meant for one row reaches another.
    */
   reusesRows?: boolean
+  /** Whether the reader is at work in the table: then rows keep their height, and with it their place. */
+  isHeld?: () => boolean
 }
 
 /** Most answers come without a change of looks, which would draw all rows twice, also on slow computers. */
@@ -82,6 +85,7 @@ export function DataTable<R>({
   currentRow,
   isStale = false,
   reusesRows = false,
+  isHeld,
 }: DataTableProps<R>): ReactElement {
   const keys = rows.map(rowKey)
   const selecting = useRowSelection(selection, keys)
@@ -137,7 +141,7 @@ export function DataTable<R>({
             ))}
           </tr>
         </thead>
-        <tbody>
+        <TableBody keys={shown.map(rowKey)} isHeld={isHeld}>
           {shown.map((row) => {
             const key = rowKey(row)
             return (
@@ -153,7 +157,7 @@ export function DataTable<R>({
               />
             )
           })}
-        </tbody>
+        </TableBody>
       </table>
     </div>
   )

@@ -1,14 +1,17 @@
 import { useNavigate } from '@tanstack/react-router'
-import { ArrowRight, CircleArrowUp, Pencil, ScrollText, Terminal, Trash2, Unplug } from 'lucide-react'
+import { ArrowRight, CircleArrowUp, Copy, Pencil, ScrollText, Terminal, Trash2, Unplug } from 'lucide-react'
 import { useEffect, useRef, useState, type ReactElement } from 'react'
 
 import type { XApp } from '~/api/queries/xapps'
 import { usePermissions } from '~/api/usePermissions'
 import type { Action, Right } from '~/lib/rights'
+import { toast } from '~/lib/toasts'
 import { visibleText } from '~/lib/visibleText'
 import { changeRight } from '~/lib/xapp/changeRight'
+import { currentMessage } from '~/lib/xapp/currentMessage'
 import { xappCommands } from '~/lib/xapp/xappCommands'
 import { CommandsDialog } from '~/ui/CommandsDialog'
+import { copyText } from '~/ui/copyText'
 import { OpenMenu, type MenuAction } from '~/ui/Menu'
 
 import type { OpenRow } from './columns'
@@ -57,6 +60,10 @@ export function RowMenu({
   )
 }
 
+async function copy(text: string): Promise<void> {
+  toast((await copyText(text)) ? 'Copied' : 'Not copied: the browser allows no copies here')
+}
+
 type OpenPage = Record<'overview' | 'logs' | 'values' | 'upgrade' | 'adopt', () => void>
 
 function useOpenPage({ namespace, name, release }: XApp): OpenPage {
@@ -90,6 +97,13 @@ function menuItems({ xapp, see, change, open, openDialog }: MenuItems): (MenuAct
     right: change('adopt'),
     onAction: open.adopt,
   }
+  const message = xapp.ready ? '' : (currentMessage(xapp) ?? '')
+  const copyMessage: MenuAction = {
+    id: 'message',
+    label: 'Copy the reason',
+    icon: <Copy {...ICON} />,
+    onAction: () => void copy(message),
+  }
   return [
     { id: 'open', label: 'Open', icon: <ArrowRight {...ICON} />, onAction: open.overview },
     { id: 'logs', label: 'Logs', icon: <ScrollText {...ICON} />, right: see('logs'), onAction: open.logs },
@@ -118,6 +132,8 @@ function menuItems({ xapp, see, change, open, openDialog }: MenuItems): (MenuAct
       onAction: () => openDialog('uninstall'),
     },
     'separator',
+    { id: 'name', label: 'Copy the name', icon: <Copy {...ICON} />, onAction: () => void copy(xapp.name) },
+    ...(message === '' ? [] : [copyMessage]),
     {
       id: 'commands',
       label: 'Copy as...',

@@ -58,7 +58,7 @@ export function XAppsPage(): ReactElement {
     const hasNoButton = !isUninstalling && wasUninstalling.current && selected.size === 0
     const closed = row === null ? lastRow.current : null
     // The button that opened the dialog goes with the selection, or with its row: the focus stays near by.
-    const place = hasNoButton || closed?.isGoing === true ? selection.current : closed?.button
+    const place = hasNoButton || closed?.isGoing === true ? (selection.current ?? heading()) : closed?.button
     place?.focus({ preventScroll: true })
     wasUninstalling.current = isUninstalling
     lastRow.current = row
@@ -119,6 +119,14 @@ export function XAppsPage(): ReactElement {
   }
   const { query: shown, note } = useLeftPage(answer, search.page, (page) => change({ page }))
   const { data } = shown
+  const isEmpty = data?.total_count === 0
+  const hadRows = useRef(false)
+  useEffect(() => {
+    // The last rows go with what had the focus.
+    if (isEmpty && hadRows.current && document.activeElement === document.body)
+      heading()?.focus({ preventScroll: true })
+    hadRows.current = !isEmpty && data !== undefined
+  }, [isEmpty, data])
   useEffect(() => {
     if (data !== undefined)
       listedXApps.set({
@@ -143,7 +151,7 @@ export function XAppsPage(): ReactElement {
             <NoXApps isFiltered={isFiltered(search)} onClear={() => changeFilter(NO_FILTERS)} />
           ) : (
             <>
-              <div ref={table}>
+              <div ref={table} className={styles.rows}>
                 <DataTable
                   caption="xApps"
                   columns={columns}
@@ -157,6 +165,7 @@ export function XAppsPage(): ReactElement {
                   currentRow={current}
                   isStale={shown.isPlaceholderData}
                   reusesRows
+                  isHeld={isBusy}
                 />
               </div>
               <div className={classes(styles.foot, (selected.size > 0 || live.pending !== null) && styles.acting)}>
@@ -218,6 +227,10 @@ export function XAppsPage(): ReactElement {
       )}
     </Page>
   )
+}
+
+function heading(): HTMLElement | null {
+  return document.querySelector('h1')
 }
 
 /** The list is as old as its last answer, or as what the stream said last. */
