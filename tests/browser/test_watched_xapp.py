@@ -69,6 +69,8 @@ def test_a_step_that_fails_while_watched_turns_into_its_cause(
     assert line.bounding_box() == {**before, "width": line.bounding_box()["width"]}  # type: ignore[index]
     announced = page.evaluate("window.announced")
     assert [words for words in announced if words.startswith("Degraded")] == announced[-1:]
+    # The cause is said as soon as it is known, long before it is given up.
+    assert len([words for words in announced[:-1] if ", container main: ImagePullBackOff" in words]) == 1
 
     # The image never comes: what to look at, and what to do.
     expect(cause.get_by_text("Check the name and tag of the image in the values")).to_be_visible()

@@ -16,6 +16,7 @@ export function FactsPanel(): ReactElement {
   return (
     <Card title="Facts">
       <dl className={styles.facts}>
+        <Fact label="Name" value={record.name} />
         <Fact label="xAppName" value={record.xAppName} />
         <Fact label="Version" value={record.version} />
         <Fact label="Organization" value={record.organization} />

@@ -7,6 +7,7 @@ import { configQuery } from '~/api/queries/values'
 import { specQuery, type XAppId } from '~/api/queries/xappDetails'
 import { usePermissions } from '~/api/usePermissions'
 import { ActionsOfXApp } from '~/features/xapp/ActionsOfXApp'
+import { Announcer } from '~/features/xapp/Announcer'
 import { OpenXAppContext, type OpenXApp, type XAppDetails } from '~/features/xapp/openXApp'
 import { RollbackDialog } from '~/features/xapp/RollbackDialog'
 import { StateBars } from '~/features/xapp/StateBars'
@@ -19,6 +20,7 @@ import { isSaidOnce, Problem } from '~/lib/problem'
 import { allOf, refused, type Right } from '~/lib/rights'
 import { changeRight } from '~/lib/xapp/changeRight'
 import { isSettled } from '~/lib/xapp/steps'
+import { Copyable } from '~/ui/Copyable'
 import { EmptyState } from '~/ui/EmptyState'
 import { IconButton } from '~/ui/Button'
 import { ButtonLink, Link } from '~/ui/Link'
@@ -69,7 +71,7 @@ function LayoutOf({ id }: { id: XAppId }): ReactElement {
         actions={<ActionsOfXApp />}
         width={width}
       >
-        <Announcer record={record} isGone={goneAt !== null} />
+        <Announcer />
         <StateBars query={query} />
         <XAppTabs />
         <Outlet />
@@ -121,7 +123,9 @@ function Heading({ record, isGone, readAt }: HeadingProps): ReactElement {
   const { revision } = record.release
   return (
     <>
-      <MiddleText>{record.name}</MiddleText>
+      <Copyable text={record.name} label="Copy the name" isInLine>
+        <MiddleText>{record.name}</MiddleText>
+      </Copyable>
       <span className={styles.status}>
         <StatusBadge status={isGone ? 'Uninstalled' : record.phase} />
       </span>
@@ -184,19 +188,6 @@ function Steppers({ id }: { id: XAppId }): ReactElement {
         onPress={() => go(next)}
       />
     </span>
-  )
-}
-
-/** Tells screen readers once when the state changes while the page is open. */
-function Announcer({ record, isGone }: { record: XAppDetails; isGone: boolean }): ReactElement {
-  const phase = isGone ? 'Uninstalled' : record.phase
-  const [seen, setSeen] = useState({ phase, words: '' })
-  // The message alone changes often: only a new phase is announced.
-  if (seen.phase !== phase) setSeen({ phase, words: isGone ? phase : `${phase}. ${record.message ?? ''}` })
-  return (
-    <div role="status" className={styles.announcer}>
-      {seen.words}
-    </div>
   )
 }
 
