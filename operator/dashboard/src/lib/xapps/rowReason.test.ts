@@ -19,6 +19,16 @@ describe('rowReason', () => {
     )
   })
 
+  it('begins with what pods are refused for, of which the names would fill the row', () => {
+    const refused = 'Deployment acme-ran-one: FailedCreate: pods "acme-ran-one-6c8-x2v" is forbidden: '
+    expect(
+      reasonOf(`not healthy after 3s (spec.timeout): ${refused}violates PodSecurity "restricted:latest": a, b`),
+    ).toBe('FailedCreate: violates PodSecurity "restricted:latest": a, b (Deployment acme-ran-one)')
+    expect(reasonOf('ReplicaSet one: FailedCreate: pods is forbidden: exceeded quota: q')).toBe(
+      'FailedCreate: exceeded quota: q (ReplicaSet one)',
+    )
+  })
+
   it('begins with what a template says of the values, which the place in the chart would push out of the row', () => {
     const refused = 'the chart refuses the values at hello/templates/x.yaml:1:3: '
     expect(reasonOf(`${refused}the E2 address is missing. Fix the values`, 'Failed', 'ValuesInvalid')).toBe(

@@ -2,6 +2,7 @@ import { currentMessage, type Told } from '~/lib/xapp/currentMessage'
 
 const POD_AT_FAULT = /^.*?\bpod (\S+): (container \S+: .+)$/s
 const TEMPLATE_AT_FAULT = /^the chart refuses the values at (\S+:\d+:\d+): (.+?)(?:\. Fix the values)?$/s
+const REFUSED_PODS = /^([A-Z][A-Za-z]+ \S+): (\w+): pods(?: "[^"]*")? is forbidden: ([^;]+)/
 const TIMEOUT = /^not healthy after \S+ \(spec\.timeout\): /
 const ROLLED_BACK = /^; (rolled back to revision \d+)/
 
@@ -22,4 +23,5 @@ function causeFirst(message: string): string {
     .replace(POD_AT_FAULT, '$2 (pod $1)')
     .replace(TEMPLATE_AT_FAULT, '$2 (values refused at $1)')
     .replace(TIMEOUT, '')
+    .replace(REFUSED_PODS, '$2: $3 ($1)')
 }
