@@ -2,6 +2,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { ArrowDown, ArrowUp, Download, Eraser } from 'lucide-react'
 import { useCallback, useEffect, useRef, useState, type ReactElement } from 'react'
 
+import { connection } from '~/api/connection'
 import { xappPath, type LogOf } from '~/api/queries/xappDetails'
 import { LogView, type LogViewHandle } from '~/editor/lazy'
 import { TAIL } from '~/features/xapp/logChoice'
@@ -10,13 +11,14 @@ import { useLog, type LogState } from '~/features/xapp/useLog'
 import { parseAnsi } from '~/lib/ansi'
 import { curlCommand, kubectl } from '~/lib/commands'
 import { queryText } from '~/lib/query'
-import { saveText } from '~/ui/saveText'
+import { useStore } from '~/lib/useStore'
 import { LogBuffer, lineText, logFileName } from '~/lib/xapp/logLines'
 import { Button, IconButton } from '~/ui/Button'
 import { Switch } from '~/ui/Choices'
 import { CopyAs } from '~/ui/CopyAs'
 import { CopyButton } from '~/ui/CopyButton'
 import { ErrorText } from '~/ui/ProblemPanel'
+import { saveText } from '~/ui/saveText'
 import { SearchField } from '~/ui/SearchField'
 import { unlessLeft } from '~/ui/unlessLeft'
 
@@ -168,14 +170,18 @@ interface StateLineProps {
 }
 
 function StateLine({ state, isPrevious, kept, isCut }: StateLineProps): ReactElement {
+  const { state: gateway } = useStore(connection)
   if (state.name === 'refused') return <ErrorText error={state.problem} />
   const lines = `${kept.toLocaleString('en-US')} lines`
   return (
     <p className={styles.state} role="status">
-      {stateText(state, isPrevious)} {kept > 0 && (isCut ? `${lines}, older ones are left out` : lines)}
+      {gateway !== 'online' && state.name === 'open' ? INTERRUPTED : stateText(state, isPrevious)}{' '}
+      {kept > 0 && (isCut ? `${lines}, older ones are left out` : lines)}
     </p>
   )
 }
+
+const INTERRUPTED = 'Interrupted: it goes on by itself.'
 
 function stateText(state: LogState, isPrevious: boolean): string {
   switch (state.name) {
@@ -185,7 +191,7 @@ function stateText(state: LogState, isPrevious: boolean): string {
       // A run that is over does not go on: its log ends.
       return isPrevious ? 'Reading the log.' : 'Live.'
     case 'interrupted':
-      return 'Interrupted: it goes on by itself.'
+      return INTERRUPTED
     case 'ended':
       return state.isWaiting ? 'The container has ended. Its next run is shown here as soon as it begins.' : 'Complete.'
     case 'missing':
