@@ -60,9 +60,11 @@ def test_a_page_outlives_a_restart_of_the_gateway(
     page.go_back()
     expect(row).to_be_visible()
 
+    place = row.bounding_box()
     gateway.stop()
     bar = page.get_by_text(re.compile(r"Not connected\. As of \d\d:\d\d:\d\d\. Trying"))
     expect(bar).to_be_visible()
+    assert row.bounding_box() == place, "the bar moves the page"
     expect(row).to_be_visible()
     dashboard.check_accessibility()
     dashboard.screenshots("not-connected")

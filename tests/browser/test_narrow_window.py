@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from typing import Any, Final
 
 from playwright.sync_api import expect
 
@@ -13,6 +14,46 @@ from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
 
 NAME = "acme-ran-narrow"
+
+LONG = "acme-ran-" + "long-" * 8 + "x"
+"""As long as the name of an xApp may be, nearly."""
+
+
+def test_a_long_name_breaks_no_button_and_widens_no_page(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    repository: dict[str, Any] = {
+        "apiVersion": "xapp-operator.io/v1alpha1",
+        "kind": "ChartRepository",
+        "metadata": {"name": "acme"},
+        "spec": {"url": "https://charts.example.com", "interval": "1h"},
+    }
+    xapps.kubectl("apply", "-f", "-", input=json.dumps(repository))
+    url = repository["spec"]["url"]
+    xapps.apply(xapps.remote_manifest(LONG, url=url, chart="hello", repoName="acme", suspend=True))
+    page = dashboard.page
+    page.set_viewport_size({"width": 360, "height": 780})
+    dashboard.sign_in(accounts.with_role("admin"), f"/repositories/{xapps.namespace}/acme")
+    expect(page.get_by_role("link", name=LONG)).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    dashboard.screenshots("repository-of-a-long-name")
+
+    dashboard.open(f"/xapps/{xapps.namespace}/{LONG}")
+    page.get_by_role("button", name="Uninstall...").click()
+    button = page.get_by_role("alertdialog").get_by_role("button", name=f"Uninstall {LONG}")
+    expect(button).to_be_visible()
+    assert button.evaluate(BESIDE) == 0, "the text runs out of the button"
+    dashboard.check_accessibility([360])
+    dashboard.screenshots("uninstall-a-long-name")
+
+
+BESIDE: Final = """button => {
+  const range = document.createRange()
+  range.selectNodeContents(button)
+  const [text, box] = [range.getBoundingClientRect(), button.getBoundingClientRect()]
+  return Math.max(0, box.left - text.left, text.right - box.right)
+}"""
+"""By how much the text of a button is wider than the button."""
 
 
 def test_the_tab_row_and_commands_fit_a_narrow_window(
