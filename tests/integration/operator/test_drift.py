@@ -52,13 +52,33 @@ def test_scaling_by_hand_is_reported_once_and_ends_when_undone(xapps: XAppClient
     assert found["message"] == "Deployment hello (/spec/replicas, changed by kubectl)"
     xapps.wait_until(lambda: len(xapp.events("DriftDetected")) == 1, what="the event", xapp="hello")
     assert xapp.field("deployment", REPLICAS) == "2", "warn changes nothing"
-    before = xapp.requests("get", "list", "patch")
-    for number in range(3):
-        xapp.reconcile(f"again-{number}")
-    assert xapp.requests("get", "list", "patch") == before, "what is known costs no request"
     xapps.kubectl("scale", "deployment", "hello", "--replicas=1")
     assert xapp.wait_drifted("False")["reason"] == "NoDrift"
     assert len(xapp.events("DriftDetected")) == 1
+
+
+def test_known_drift_costs_no_request(xapps: XAppClient) -> None:
+    xapp = DriftingXApp.install(xapps, workload_chart())
+    xapps.kubectl("patch", "configmap", "hello", "--type=merge", "-p", '{"data": {"greeting": "theirs"}}')
+    assert xapp.wait_drifted()["message"] == "ConfigMap hello (/data/greeting, changed by kubectl-patch)"
+    before = xapp.requests("get", "list", "patch")
+    for number in range(3):
+        xapp.reconcile(f"again-{number}")
+    assert xapp.requests("get", "list", "patch") == before
+
+
+def test_a_quota_that_stops_a_correction_is_named(xapps: XAppClient) -> None:
+    xapp = DriftingXApp.install(xapps, workload_chart(), "enabled")
+    xapps.kubectl("create", "quota", "none", "--hard=count/configmaps=0")
+    xapps.wait_until(lambda: "used:" in xapps.kubectl("get", "quota", "none", "-o", "yaml"), what="the quota to count")
+    xapps.kubectl("delete", "configmap", "hello")
+    found = xapp.wait_drifted(text="exceeded quota: none")
+    assert found["reason"] == "DriftDetected"
+    assert found["message"].startswith("ConfigMap hello is not corrected: ")
+    assert found["message"].endswith("Objects that differ from the release: ConfigMap hello is missing")
+    assert xapp.events("CorrectionRefused")
+    xapps.kubectl("delete", "quota", "none")
+    assert xapp.wait_drifted("False")["reason"] == "DriftCorrected"
 
 
 def test_deleted_objects_and_removed_fields_are_drift(xapps: XAppClient) -> None:

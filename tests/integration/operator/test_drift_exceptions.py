@@ -92,6 +92,19 @@ def test_replicas_that_a_scaler_sets_are_no_drift_and_stay_when_others_are_corre
     assert xapp.field("deployment", "{.spec.replicas}") == "2"
 
 
+def test_replicas_are_drift_once_their_scaler_has_gone(xapps: XAppClient) -> None:
+    xapp = DriftingXApp.install(xapps, workload_chart())
+    xapps.kubectl("autoscale", "deployment", "hello", "--min=2", "--max=5", "--cpu-percent=80")
+    xapps.kubectl("scale", "deployment", "hello", "--replicas=2")
+    _assert_no_drift(xapp, "scaled")
+    xapps.kubectl("delete", "hpa", "hello")
+    xapp.reconcile("not scaled")
+    assert "/spec/replicas" in xapp.wait_drifted()["message"]
+    xapps.kubectl("autoscale", "deployment", "hello", "--min=2", "--max=5", "--cpu-percent=80")
+    xapp.reconcile("scaled again")
+    assert xapp.wait_drifted("False")["reason"] == "NoDrift"
+
+
 def test_fields_that_the_chart_does_not_set_are_no_drift_and_cost_no_request(xapps: XAppClient) -> None:
     xapp = DriftingXApp.install(xapps, workload_chart(), "enabled")
     before = xapp.requests("get", "list", "patch")

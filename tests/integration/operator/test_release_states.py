@@ -324,6 +324,29 @@ def test_an_object_of_another_release_is_left_to_it(xapps: XAppClient) -> None:
     xapps.wait_ready("hello")
 
 
+def test_adopt_takes_no_object_of_another_xapp(xapps: XAppClient) -> None:
+    deploy(xapps)
+    same = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hello}\ndata: {greeting: second}\n"
+    xapps.apply(xapps.uploaded_manifest("other", workload_chart(templates__configmap=same), adopt=True))
+    stalled = xapps.wait_stalled("other")
+    assert stalled["message"].startswith("ConfigMap hello belongs to the XApp hello, and adopt takes over nothing")
+    assert greeting(xapps) == "hello"
+    assert "other" not in xapps.helm_releases()
+    xapps.wait_ready("hello")
+
+
+def test_a_release_that_was_left_is_adopted_under_another_name(xapps: XAppClient) -> None:
+    deploy(xapps, deletionPolicy="Orphan")
+    before = uid(xapps, "deployment")
+    other = xapps.uploaded_manifest("other", workload_chart(), releaseName="hello")
+    xapps.apply(other)
+    assert "belongs to the XApp hello" in xapps.wait_stalled("other")["message"]
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    xapps.apply({**other, "spec": {**other["spec"], "adopt": True}})
+    assert xapps.wait_ready("other")["release"]["revision"] == 1
+    assert uid(xapps, "deployment") == before
+
+
 @pytest.mark.parametrize("status", ["failed", "uninstalled", "uninstalling", "superseded"])
 def test_a_release_of_a_person_is_adopted_in_every_state(xapps: XAppClient, helm_user: HelmUser, status: str) -> None:
     helm_user.install("hello", workload_chart())
