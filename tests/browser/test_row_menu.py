@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
 
@@ -14,6 +15,7 @@ from tests.support.xapps import XAppClient
 
 NAME: Final = "acme-ran-hello"
 EXTERNAL: Final = "by-hand"
+HOLD: Final = "example.com/hold"
 NARROW: Final = 360
 WAITS_FOR_ADOPTION: Final = "It is known by its labels only: adopt it, and then it can be changed here"
 
@@ -23,6 +25,11 @@ def open_menu(page: Page, name: str = NAME) -> Locator:
     menu = page.get_by_role("menu", name=f"Actions of {name}")
     expect(menu).to_be_visible()
     return menu
+
+
+def finalizers(xapps: XAppClient) -> list[str]:
+    found: list[str] = (xapps.get("xapp", NAME) or {})["metadata"]["finalizers"]
+    return found
 
 
 def make_external(xapps: XAppClient) -> None:
@@ -110,12 +117,20 @@ def test_rows_wait_while_their_menu_is_open(dashboard: Dashboard, accounts: Acco
     expect(page.get_by_text("1 new.")).to_be_visible()
     expect(page.locator("tbody tr")).to_have_count(1)
     # Its own news change its items.
-    xapps.kubectl("patch", "xapp", NAME, "--type=merge", '-p={"spec":{"suspend":true}}')
-    expect(page.get_by_role("row", name=NAME, include_hidden=True)).to_contain_text("Suspended")
-    expect(menu).to_be_visible()
+    upgrade = menu.get_by_role("menuitem", name="Upgrade")
+    expect(upgrade).not_to_have_attribute("aria-disabled", "true")
+    held = [{"op": "add", "path": "/metadata/finalizers/-", "value": HOLD}]
+    xapps.kubectl("patch", "xapp", NAME, "--type=json", "-p", json.dumps(held))
+    xapps.kubectl("delete", "xapp", NAME, "--wait=false")
+    expect(page.get_by_role("row", name=NAME, include_hidden=True)).to_contain_text("Uninstalling")
+    expect(upgrade).to_contain_text("It is being uninstalled")
+    expect(page.locator("tbody tr")).to_have_count(1)
     page.keyboard.press("Escape")
+    expect(menu).to_have_count(0)
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page.locator("tbody tr")).to_have_count(2)
+    xapps.wait_until(lambda: finalizers(xapps) == [HOLD], what="the uninstall")
+    xapps.kubectl("patch", "xapp", NAME, "--type=merge", '-p={"metadata": {"finalizers": null}}')
 
 
 def test_what_is_off_in_the_menu_of_a_row_says_why(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
@@ -129,7 +144,11 @@ def test_what_is_off_in_the_menu_of_a_row_says_why(dashboard: Dashboard, account
         expect(off).to_have_attribute("aria-disabled", "true")
         expect(off).to_contain_text(re.compile(f"Needs: .*{right}"))
     expect(menu.get_by_role("menuitem", name="Adopt...")).to_have_count(0)
-    page.keyboard.press("Escape")
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    menu.get_by_role("menuitem", name="Upgrade").press("Enter")
+    expect(page.get_by_text("Copied the reason")).to_be_visible()
+    assert "Needs: " in page.evaluate("navigator.clipboard.readText()")
+    expect(page).to_have_url(f"{dashboard.url}/xapps?namespace={xapps.namespace}")
     menu = open_menu(page, EXTERNAL)
     expect(menu.get_by_role("menuitem", name="Adopt...")).to_contain_text("Needs: ")
     expect(menu.get_by_role("menuitem", name="Upgrade")).to_contain_text(WAITS_FOR_ADOPTION)
