@@ -1,16 +1,12 @@
-import { useState, type ReactElement } from 'react'
+import type { ReactElement } from 'react'
 
 import type { Schemas } from '~/api/client'
 import { useOpenXApp } from '~/features/xapp/openXApp'
-import { Message } from '~/features/xapp/Message'
-import { useCause } from '~/features/xapp/useCause'
+import { RepeatedMessage } from '~/features/xapp/RepeatedMessage'
 import { Word } from '~/features/xapp/Word'
-import { Button } from '~/ui/Button'
 import { DataTable, type Column } from '~/ui/DataTable'
 import { Card } from '~/ui/Panel'
 import { Time } from '~/ui/Time'
-
-import styles from './ConditionsPanel.module.css'
 
 type Condition = Schemas['ConditionModel']
 
@@ -18,7 +14,7 @@ const COLUMNS: readonly Column<Condition>[] = [
   { id: 'type', header: 'Condition', cell: ({ type }) => <Word>{type}</Word> },
   { id: 'status', header: 'Status', cell: ({ status }) => status },
   { id: 'reason', header: 'Reason', cell: ({ reason }) => <Word>{reason ?? '-'}</Word> },
-  { id: 'message', header: 'Message', cell: ({ message }) => <ConditionMessage>{message}</ConditionMessage> },
+  { id: 'message', header: 'Message', cell: ({ message }) => <RepeatedMessage>{message}</RepeatedMessage> },
   { id: 'since', header: 'For', cell: ({ lastTransitionTime }) => <Time at={lastTransitionTime} /> },
 ]
 
@@ -39,25 +35,5 @@ export function ConditionsPanel(): ReactElement | null {
         />
       )}
     </Card>
-  )
-}
-
-/** A longer message takes more than two lines of the column. */
-const SHORT_CHARACTERS = 80
-
-/** A long message that the page says above is folded. */
-function ConditionMessage({ children: message }: { children: string | null }): ReactElement {
-  const { cause, waitsFor } = useCause()
-  const [isWhole, setWhole] = useState(false)
-  const above = cause?.message ?? waitsFor ?? ''
-  const isLong = message !== null && (message.length > SHORT_CHARACTERS || message.includes('\n'))
-  if (!isLong || !above.includes(message)) return <Message>{message}</Message>
-  return (
-    <div className={styles.folded}>
-      {isWhole ? <Message>{message}</Message> : <Message lines={2}>{message}</Message>}
-      <Button size="small" variant="quiet" aria-expanded={isWhole} onPress={() => setWhole(!isWhole)}>
-        {isWhole ? 'Show less' : 'Show all'}
-      </Button>
-    </div>
   )
 }

@@ -3,6 +3,7 @@ import { useState, type ReactElement } from 'react'
 import type { Schemas } from '~/api/client'
 import { Message } from '~/features/xapp/Message'
 import { useOpenXApp } from '~/features/xapp/openXApp'
+import { RepeatedMessage } from '~/features/xapp/RepeatedMessage'
 import { useHealth } from '~/features/xapp/useHealth'
 import { useEnded } from '~/features/xapp/useEnded'
 import { buildHealthTree, startsOpen, type ContainerNode, type PodNode, type ResourceNode } from '~/lib/xapp/healthTree'
@@ -39,7 +40,7 @@ function Tree({ report }: { report: Schemas['HealthReport'] }): ReactElement {
       {goneAt === null ? (
         <div className={styles.overall}>
           <StatusBadge status={report.status} />
-          {report.message !== null && <Message>{report.message}</Message>}
+          {report.message !== null && <RepeatedMessage>{report.message}</RepeatedMessage>}
         </div>
       ) : (
         <p className={styles.none}>Its objects as they were last seen.</p>
