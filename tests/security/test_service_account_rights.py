@@ -78,6 +78,8 @@ NEEDED = {
 }
 """What each service account may do, and nothing else."""
 
+WITHOUT_NAMESPACE = {"nodes", "servicecidrs.networking.k8s.io"}
+
 SECRET_VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 ESCALATIONS = [
     "* *.*",
@@ -148,11 +150,24 @@ def rights(objects: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
     }
 
 
+def needed_in_some_namespaces() -> dict[str, dict[str, str]]:
+    """Return what each service account needs with the component `namespaced`: the same in one namespace."""
+    needed: dict[str, dict[str, str]] = {}
+    for account in ("xapp-operator", "xapp-gateway"):
+        everywhere = NEEDED[f"{account} everywhere"]
+        needed[f"{account} in ric-xapps"] = {key: everywhere[key] for key in everywhere if key not in WITHOUT_NAMESPACE}
+        system = f"{account} in {SYSTEM_NAMESPACE}"
+        needed[system] = {**NEEDED[system], "pods": "list"}
+    return needed
+
+
 @pytest.mark.parametrize("overlay", sorted(path.name for path in (ROOT / "manifests" / "overlays").iterdir()))
 def test_no_account_has_more_rights_than_it_needs(cluster: Cluster, overlay: str) -> None:
     needed: dict[str, dict[str, str]] = {**NEEDED}
     if overlay == "cluster-wide-secrets":
         needed["xapp-operator everywhere"] = {**needed["xapp-operator everywhere"], "secrets": READ}
+    if overlay == "namespaced":
+        needed = needed_in_some_namespaces()
     assert rights(kustomized(cluster, BASE)) == NEEDED
     assert rights(kustomized(cluster, ROOT / "manifests" / "overlays" / overlay)) == needed
 
