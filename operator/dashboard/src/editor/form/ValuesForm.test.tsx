@@ -6,6 +6,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { formSchema } from '~/lib/schema/formSchema'
 import type { ChartFacts } from '~/lib/values/checkValues'
 import type { ValueObject } from '~/lib/values/value'
+import { parseYaml } from '~/lib/values/yamlDocument'
 
 import { formValidator } from './formValidator'
 import { ValuesForm } from './ValuesForm'
@@ -23,11 +24,11 @@ const CHART: ChartFacts = {
   dependencies: [],
 }
 
-function Page({ start }: { start: string }) {
+function Page({ start, chart = CHART }: { start: string; chart?: ChartFacts }) {
   const [text, setText] = useState(start)
   return (
     <>
-      <ValuesForm text={text} onChange={setText} chart={CHART} problems={[]} />
+      <ValuesForm text={text} onChange={setText} chart={chart} problems={[]} />
       <pre data-testid="yaml">{text}</pre>
     </>
   )
@@ -98,6 +99,67 @@ describe('the form', () => {
     const hosts = screen.getByRole('group', { name: 'hosts' })
     await user.click(within(hosts).getByRole('button', { name: 'Remove item 2' }))
     expect(yaml()).toBe('hosts:\n  - a # first\n')
+  })
+
+  it('shows the items below a list that is not written, and starts from them', async () => {
+    const user = userEvent.setup()
+    const chart = {
+      ...CHART,
+      defaultsText: 'config:\n  cells: [cell-1, cell-2]\nports: [9007199254740993]\nrooms: [a, b]\n',
+      schemaText: JSON.stringify({ properties: { rooms: { type: 'array', items: { type: 'string' }, maxItems: 2 } } }),
+    }
+    render(<Page start={'# mine\n'} chart={chart} />)
+    const cells = screen.getByRole('group', { name: 'cells' })
+    expect(within(cells).getByText('2 items (default). What you add comes after them.')).toBeTruthy()
+    expect(within(cells).getByText('cell-2')).toBeTruthy()
+    expect(yaml()).toBe('# mine\n')
+    await user.click(within(cells).getByRole('button', { name: 'Add to cells' }))
+    await user.keyboard('cell-3')
+    expect(parseYaml(yaml()).values).toEqual({ config: { cells: ['cell-1', 'cell-2', 'cell-3'] } })
+    await user.click(screen.getByRole('button', { name: 'Add to ports' }))
+    await user.keyboard('2')
+    expect(parseYaml(yaml()).values).toMatchObject({ ports: [9007199254740993n, 2] })
+    const rooms = screen.getByRole('group', { name: 'rooms' })
+    expect(within(rooms).getByText('2 items (default). The list is full: change it in YAML.')).toBeTruthy()
+    expect(within(rooms).queryByRole('button')).toBeNull()
+  })
+
+  it('says what an empty list replaces, and begins it from nothing', async () => {
+    const user = userEvent.setup()
+    render(<Page start={'hosts: []\n'} />)
+    const hosts = screen.getByRole('group', { name: 'hosts' })
+    expect(within(hosts).getByText('Empty: it replaces 1 item (default).')).toBeTruthy()
+    await user.click(within(hosts).getByRole('button', { name: 'Add to hosts' }))
+    expect(parseYaml(yaml()).values).toEqual({ hosts: [''] })
+  })
+
+  it('shows the items of a list as they are, whatever the schema says of them', async () => {
+    const user = userEvent.setup()
+    const chart = {
+      defaultsText: 'free: []\n',
+      schemaText: JSON.stringify({ properties: { tolerations: { type: 'array', items: { type: 'object' } } } }),
+      dependencies: [],
+    }
+    const start = 'tolerations:\n  - key: a\n    seconds: 3\nfree:\n  - effect: b\n    deep: {x: 1}\n'
+    render(<Page start={start} chart={chart} />)
+    const tolerations = screen.getByRole('group', { name: 'tolerations' })
+    expect(within(tolerations).getByRole('textbox', { name: 'key' })).toHaveProperty('value', 'a')
+    expect(within(tolerations).getByRole('textbox', { name: 'seconds' })).toHaveProperty('value', '3')
+    expect(screen.getByText('2 keys (effect, deep): edit them in YAML.')).toBeTruthy()
+    await user.click(screen.getByRole('button', { name: 'Add to tolerations' }))
+    expect(document.activeElement?.textContent).toBe('Add a key')
+    await user.keyboard('{Enter}')
+    await user.keyboard('operator{Tab}')
+    expect(parseYaml(yaml()).values.tolerations).toMatchObject([
+      { key: 'a' },
+      { operator: expect.anything() as unknown },
+    ])
+  })
+
+  it('shows no default of another list inside an item', () => {
+    const chart = { ...CHART, defaultsText: 'hosts:\n  - name: a\n    port: 1\n', schemaText: null }
+    render(<Page start={'hosts:\n  - name: b\n'} chart={chart} />)
+    expect(screen.getByRole('textbox', { name: 'port' }).getAttribute('placeholder')).toBe(null)
   })
 
   it('says which line to correct when the text is no YAML', () => {

@@ -10,7 +10,7 @@ import type { ChartFacts, MarkedProblem } from '~/lib/values/checkValues'
 import { schemaOf } from '~/lib/values/checkValues'
 import { mergeValues } from '~/lib/values/mergeValues'
 import { layersFromTexts, originOf } from '~/lib/values/origins'
-import { isObject, type Path } from '~/lib/values/value'
+import { isObject, pathText, type Path, type Value } from '~/lib/values/value'
 import { parseYaml } from '~/lib/values/yamlDocument'
 import { applyEdits } from '~/lib/values/yamlEdit'
 
@@ -80,13 +80,15 @@ export function ValuesForm({
     }
   }, [layersBelow, defaults])
   const tooLarge = useMemo(() => 'schema' in made && isTooLarge(made.schema, parsed.values), [made, parsed])
+  const emptied = useMemo(() => emptyLists(parsed.values).join('\n'), [parsed])
   const context = useMemo(
     (): ValuesFormContext => ({
       ...below,
+      emptied: new Set(emptied.split('\n')),
       isReadOnly,
       problems: new Map(problems.flatMap(({ path, message }) => (path === null ? [] : [[path, message]]))),
     }),
-    [below, isReadOnly, problems],
+    [below, emptied, isReadOnly, problems],
   )
   const [syntax] = parsed.problems
   if ('refused' in made) return <p className={styles.description}>{made.refused}</p>
@@ -96,7 +98,7 @@ export function ValuesForm({
       <p role="alert">{`Line ${syntax.line}: ${syntax.message} Correct the YAML first; the form then shows it.`}</p>
     )
   const change = ({ formData }: IChangeEvent<unknown, RJSFSchema, ValuesFormContext>) => {
-    const next = valuesFromForm(parsed.values, formData) ?? {}
+    const next = valuesFromForm(parsed.values, formData, below.below) ?? {}
     const edited = applyEdits(text, editsBetween(parsed.values, next))
     if (edited !== null && edited !== text) onChange(edited)
   }
@@ -124,6 +126,13 @@ export function ValuesForm({
       </div>
     </FormBoundary>
   )
+}
+
+/** The paths of the lists that are written without an item. */
+function emptyLists(value: Value, path: Path = []): string[] {
+  if (Array.isArray(value) && value.length === 0) return [pathText(path)]
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([key, inner]) => emptyLists(inner, [...path, key]))
 }
 
 /** A schema that the form library cannot work with must not take the page, and what was typed, with it. */

@@ -5,16 +5,32 @@ import { formData as asFormData, readScalar, scalarFromForm, scalarText, type Sc
 import { ANY_SCALAR } from '~/lib/schema/formSchema'
 import { pathText, valueAt, type Path, type Value, type ValueObject } from '~/lib/values/value'
 import { Select } from '~/ui/Select'
+import { Text } from '~/ui/Text'
 import { TextField } from '~/ui/TextField'
+
+import styles from './form.module.css'
 
 export interface ValuesFormContext {
   /** What helm gets below the values of the user: of the chart, and of what is merged over it. */
   below: ValueObject
   /** Returns the layer that a value below is from; null: none that is visible. */
   originOf: (path: Path) => string | null
+  /** The paths of lists that are written, and empty. */
+  emptied: ReadonlySet<string>
   /** Messages by the path of a value. */
   problems: ReadonlyMap<string, string>
   isReadOnly: boolean
+}
+
+/** Returns what helm uses while a path is not written. Nothing is merged into the items of a list. */
+export function valueBelow({ below }: ValuesFormContext, path: Path): Value | undefined {
+  return path.some((key) => typeof key === 'number') ? undefined : valueAt(below, path)
+}
+
+/** Returns the name of the layer that a value below is from. */
+export function originText({ originOf }: ValuesFormContext, path: Path): string {
+  const origin = originOf(path)
+  return origin === null || origin === 'chart' ? 'default' : origin
 }
 
 /** The id of the choice that leaves a value to the chart. */
@@ -37,8 +53,9 @@ export function ScalarField(props: ScalarFieldProps) {
     isDisabled: context.isReadOnly,
   }
   const value = scalarFromForm(formData)
-  const below = valueAt(context.below, path)
-  const fallback = below === undefined ? undefined : fallbackText(below, context.originOf(path))
+  if (typeof value === 'object' && value !== null) return <OnlyInYaml label={shared.label} value={value} />
+  const below = valueBelow(context, path)
+  const fallback = below === undefined ? undefined : `${scalarText(below) || 'empty'} (${originText(context, path)})`
   const change = (next: Value | undefined) =>
     onChange(next === undefined ? undefined : asFormData(next), fieldPathId.path)
   const choices = choicesOf(schema)
@@ -112,6 +129,22 @@ function TextualField({ kind, value, fallback, onChange, error, description, ...
   )
 }
 
-function fallbackText(below: Value, origin: string | null): string {
-  return `${scalarText(below) || 'empty'} (${origin === null || origin === 'chart' ? 'default' : origin})`
+/** A list or an object where one value is expected: a key pressed here would replace all of it. */
+function OnlyInYaml({ label, value }: { label: string; value: Value[] | ValueObject }) {
+  const names = Array.isArray(value) ? null : Object.keys(value)
+  const what = names === null ? countOf((value as Value[]).length, 'item') : countOf(names.length, 'key')
+  return (
+    <div>
+      <Text lines={1}>{label}</Text>
+      <p className={styles.description}>
+        <Text
+          lines={2}
+        >{`${what}${names === null || names.length === 0 ? '' : ` (${names.join(', ')})`}: edit them in YAML.`}</Text>
+      </p>
+    </div>
+  )
+}
+
+export function countOf(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`
 }

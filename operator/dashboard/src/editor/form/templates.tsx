@@ -11,16 +11,18 @@ import {
   ADDITIONAL_PROPERTY_FLAG,
 } from '@rjsf/utils'
 import { Plus, Trash2 } from 'lucide-react'
+import { useEffect, useRef, useState, type RefObject } from 'react'
 
+import { scalarText } from '~/lib/schema/formData'
+import { pathText, type Path, type Value } from '~/lib/values/value'
 import { visibleText } from '~/lib/visibleText'
 import { Button, IconButton } from '~/ui/Button'
 import { Select } from '~/ui/Select'
 import { Text } from '~/ui/Text'
 import { TextField } from '~/ui/TextField'
 
-import type { ValuesFormContext } from './fields'
+import { countOf, originText, valueBelow, type ValuesFormContext } from './fields'
 import styles from './form.module.css'
-import { useState } from 'react'
 
 type Schema = RJSFSchema
 type Context = ValuesFormContext
@@ -65,15 +67,29 @@ function KeyField({ id, label, onRename }: { id: string; label: string; onRename
 
 export function ObjectFieldTemplate(props: ObjectFieldTemplateProps<unknown, Schema, Context>) {
   const { title, description, properties, schema, uiSchema, formData, onAddProperty, fieldPathId } = props
+  const group = useRef<HTMLDivElement>(null)
+  const expectAdded = useFocusOfAdded(group, properties.length)
   const fields = (
-    <div className={styles.fields}>
+    <div ref={group} className={styles.fields}>
       {properties.map((property) => (
-        <div key={property.name} className={styles.cell} data-wide={isWide(schema, property.name) || undefined}>
+        <div
+          key={property.name}
+          className={styles.cell}
+          data-wide={isWide(schema, property.name) || undefined}
+          data-entry
+        >
           {property.content}
         </div>
       ))}
       {canExpand(schema, uiSchema, formData) && (
-        <Button size="small" icon={<Plus size={16} aria-hidden />} onPress={() => onAddProperty()}>
+        <Button
+          size="small"
+          icon={<Plus size={16} aria-hidden />}
+          onPress={() => {
+            expectAdded(properties.length + 1)
+            onAddProperty()
+          }}
+        >
           Add a key
         </Button>
       )}
@@ -109,9 +125,20 @@ export function ArrayFieldTemplate({
   items,
   canAdd,
   onAddClick,
+  fieldPathId,
+  registry,
 }: ArrayFieldTemplateProps<unknown, Schema, Context>) {
+  const path = fieldPathId.path as Path
+  const below = valueBelow(registry.formContext, path)
+  const kept = Array.isArray(below) && items.length === 0 ? below : []
+  const isEmptied = registry.formContext.emptied.has(pathText(path))
+  // A new list begins with the items below.
+  const first = isEmptied ? 0 : kept.length
+  const group = useRef<HTMLFieldSetElement>(null)
+  const expectAdded = useFocusOfAdded(group, items.length)
+  const hasRoom = first === 0 || first < (schema.maxItems ?? Infinity)
   return (
-    <fieldset className={styles.group}>
+    <fieldset ref={group} className={styles.group}>
       <legend className={styles.legend}>
         <Text lines={2}>{title}</Text>
       </legend>
@@ -121,13 +148,78 @@ export function ArrayFieldTemplate({
         </p>
       )}
       {items}
-      {canAdd === true && (
-        <Button size="small" icon={<Plus size={16} aria-hidden />} onPress={() => onAddClick()}>
+      {kept.length > 0 && (
+        <ItemsBelow
+          items={kept}
+          from={originText(registry.formContext, path)}
+          isEmptied={isEmptied}
+          isFull={!hasRoom}
+        />
+      )}
+      {canAdd === true && hasRoom && (
+        <Button
+          size="small"
+          icon={<Plus size={16} aria-hidden />}
+          onPress={() => {
+            expectAdded(items.length + first + 1)
+            onAddClick()
+          }}
+        >
           {`Add to ${visibleText(title)}`}
         </Button>
       )}
     </fieldset>
   )
+}
+
+const ITEMS_SHOWN = 20
+
+interface ItemsBelowProps {
+  items: readonly Value[]
+  from: string
+  /** The list is written, and empty. */
+  isEmptied: boolean
+  /** The schema allows no more items. */
+  isFull: boolean
+}
+
+/** The items that helm uses while a list is not written. */
+function ItemsBelow({ items, from, isEmptied, isFull }: ItemsBelowProps) {
+  const count = countOf(items.length, 'item')
+  if (isEmptied) return <p className={styles.description}>{`Empty: it replaces ${count} (${from}).`}</p>
+  const note = isFull ? 'The list is full: change it in YAML.' : 'What you add comes after them.'
+  return (
+    <div className={styles.description}>
+      <p>{`${count} (${from}). ${note}`}</p>
+      <ul>
+        {items.slice(0, ITEMS_SHOWN).map((item, index) => (
+          <li key={index}>
+            <Text lines={1}>{scalarText(item)}</Text>
+          </li>
+        ))}
+      </ul>
+      {items.length > ITEMS_SHOWN && <p>{`and ${items.length - ITEMS_SHOWN} more: see Defaults`}</p>}
+    </div>
+  )
+}
+
+/** Of one group, not of the groups in it. */
+const ENTRIES = ':scope > [data-entry], :scope > * > [data-entry]'
+
+/** Focuses the first field of what was added last, once the group has as many entries as expected. */
+function useFocusOfAdded(group: RefObject<HTMLElement | null>, count: number): (expected: number) => void {
+  const expected = useRef<number | null>(null)
+  useEffect(() => {
+    if (expected.current === null || count < expected.current) return
+    expected.current = null
+    const added = [...(group.current?.querySelectorAll(ENTRIES) ?? [])].at(-1)
+    const field = added?.querySelector<HTMLElement>('input, button')
+    field?.focus()
+    if (field instanceof HTMLInputElement) field.select()
+  }, [group, count])
+  return (next) => {
+    expected.current = next
+  }
 }
 
 export function ArrayFieldItemTemplate({
@@ -137,7 +229,9 @@ export function ArrayFieldItemTemplate({
 }: ArrayFieldItemTemplateProps<unknown, Schema, Context>) {
   return (
     <div className={styles.item}>
-      <div className={styles.itemBody}>{children}</div>
+      <div className={styles.itemBody} data-entry>
+        {children}
+      </div>
       {buttonsProps.hasRemove && (
         <IconButton
           label={`Remove item ${index + 1}`}

@@ -1,4 +1,4 @@
-import { isObject, setMember, type Value, type ValueObject } from '~/lib/values/value'
+import { isObject, member, setMember, type Value, type ValueObject } from '~/lib/values/value'
 import { parseYaml } from '~/lib/values/yamlDocument'
 
 /**
@@ -26,18 +26,25 @@ export function scalarFromForm(data: unknown): Value | undefined {
 /**
  * What a form reports, as values: fields without an entry and objects that only exist in the form are left out, so
  * that nothing is written that nobody wrote.
+ *
+ * `below`: what helm merges below the values. A list replaces the one below it, so a new list begins with its items.
  */
-export function valuesFromForm(before: Value | undefined, after: unknown): Value | undefined {
+export function valuesFromForm(before: Value | undefined, after: unknown, below?: Value): Value | undefined {
   if (after === undefined) return undefined
   if (Array.isArray(after)) {
-    const items = Array.isArray(before) ? before : []
-    return after.map((item: unknown, index) => valuesFromForm(items[index], item) ?? emptyItem(items))
+    const first = before === undefined && Array.isArray(below) ? below : []
+    const items = Array.isArray(before) ? before : first
+    const given = after.map((item: unknown, index) => {
+      const lower = first.length > 0 ? undefined : items[index]
+      return valuesFromForm(lower, item) ?? emptyItem(items)
+    })
+    return before === undefined && given.length === 0 ? undefined : [...first, ...given]
   }
   if (typeof after !== 'object' || after === null) return scalarFromForm(after)
   const result: ValueObject = {}
   for (const [key, value] of Object.entries(after)) {
     const lower = isObject(before) && Object.hasOwn(before, key) ? before[key] : undefined
-    const kept = valuesFromForm(lower, value)
+    const kept = valuesFromForm(lower, value, member(below, key))
     const madeByForm = isObject(kept) && Object.keys(kept).length === 0 && lower === undefined
     if (kept !== undefined && !madeByForm) setMember(result, key, kept)
   }

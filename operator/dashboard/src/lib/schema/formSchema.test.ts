@@ -178,6 +178,20 @@ describe('what a form reports', () => {
     })
   })
 
+  it('has no list that only the form has', () => {
+    expect(valuesFromForm({}, { a: [], b: { c: [] } }, { a: ['x'] })).toEqual({})
+    expect(valuesFromForm({ a: ['y'] }, { a: [] }, { a: ['x'] })).toEqual({ a: [] })
+  })
+
+  it('has the items below a new list, but none below one that was written', () => {
+    const below = { a: ['x'], b: [{ c: ['z'] }] }
+    expect(valuesFromForm({}, { a: [undefined], b: [{ c: ['y'] }] }, below)).toEqual({
+      a: ['x', ''],
+      b: [{ c: ['z'] }, { c: ['y'] }],
+    })
+    expect(valuesFromForm({ a: [] }, { a: ['y'] }, below)).toEqual({ a: ['y'] })
+  })
+
   it('has an entry for each item of a list', () => {
     expect(valuesFromForm({ a: ['x'] }, { a: ['x', undefined] })).toEqual({ a: ['x', ''] })
     expect(valuesFromForm({ a: [1] }, { a: [1, undefined] })).toEqual({ a: [1, null] })

@@ -35,6 +35,8 @@ const SCHEMAS_BY_NAME = new Set(['properties', 'definitions', '$defs'])
 const SCHEMA_LISTS = new Set(['allOf', 'anyOf', 'oneOf'])
 const SCHEMAS = new Set(['items', 'additionalItems', 'additionalProperties'])
 
+const SAYS_KEYS = ['properties', 'additionalProperties', '$ref', 'allOf', 'anyOf', 'oneOf', 'const', 'enum']
+
 /** Beyond these, a form would be slow, and of no use to a person. */
 const FIELDS_MAX = 1_500
 const DEPTH_MAX = 20
@@ -144,8 +146,14 @@ function withType(schema: ValueObject): ValueObject {
     if (types.includes('array')) return { ...schema, type: 'array' }
     return { ...schema, type: 'string', [ANY_SCALAR]: true }
   }
-  if (schema.additionalProperties === true) return { ...schema, additionalProperties: anyScalar() }
+  if (schema.additionalProperties === true || isBareObject(schema))
+    return { ...schema, additionalProperties: anyScalar() }
   return schema
+}
+
+/** An object about whose keys nothing is said takes any. */
+function isBareObject(schema: ValueObject): boolean {
+  return schema.type === 'object' && SAYS_KEYS.every((keyword) => schema[keyword] === undefined)
 }
 
 function anyScalar(): ValueObject {
