@@ -117,7 +117,7 @@ def test_a_name_that_is_taken_is_shown_before_and_after(
 ) -> None:
     xapps.apply(xapps.uploaded_manifest(NAME, chart(), organization="acme", xAppName="hello"))
     page = _open(dashboard, accounts.with_role("admin"), xapps.namespace)
-    choose_chart(page, chart())
+    choose_chart(page, chart("0.2.0"))
     fill_identity(page)
     expect(page.get_by_role("link", name="upgrade it")).to_be_visible()
     write_values(page, "greeting: mine\n")
@@ -126,9 +126,21 @@ def test_a_name_that_is_taken_is_shown_before_and_after(
     assert values_text(page) == "greeting: mine\n"
     upgrade = page.get_by_role("alert").get_by_role("link", name="Upgrade")
     dashboard.check_accessibility()
+    # The page that upgrades it takes the file and the values.
     upgrade.click()
-    page.get_by_role("button", name="Leave").click()
     expect(page).to_have_url(re.compile(rf"/xapps/{xapps.namespace}/acme-ran-hello/upgrade$"))
+    expect(page.get_by_text("hello 0.2.0", exact=True)).to_be_visible()
+    assert values_text(page) == "greeting: mine\n"
+    expect(page.get_by_role("textbox", name="Version", exact=True)).to_have_value("0.2.0")
+    dashboard.screenshots("upgrade-from-deploy")
+    page.go_back()
+    page.get_by_role("button", name="Leave").click()
+    dashboard.heading("Deploy an xApp")
+    assert values_text(page) == "greeting: mine\n"
+    page.get_by_role("link", name="upgrade it").click()
+    expect(page.get_by_role("button", name="Preview")).to_be_enabled()
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("1 object changes.")).to_be_visible()
 
 
 def test_the_preview_offers_to_adopt_objects_that_exist_already(

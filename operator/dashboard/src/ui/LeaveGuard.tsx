@@ -7,12 +7,19 @@ interface LeaveGuardProps {
   /** True while something was typed and not sent. */
   when: boolean
   what?: string
+  /** Hands what was typed to the page of an address, and returns whether that page takes it. */
+  handTo?: (pathname: string) => boolean
 }
 
 /** Asks before the page is left. Going to another tab or view of the same page does not ask. */
-export function LeaveGuard({ when, what = 'What you typed is not sent yet.' }: LeaveGuardProps): ReactElement | null {
+export function LeaveGuard({
+  when,
+  what = 'What you typed is not sent yet.',
+  handTo,
+}: LeaveGuardProps): ReactElement | null {
   const blocker = useBlocker({
-    shouldBlockFn: ({ current, next }) => when && current.pathname !== next.pathname && next.pathname !== '/signin',
+    shouldBlockFn: ({ current, next }) =>
+      current.pathname !== next.pathname && next.pathname !== '/signin' && handTo?.(next.pathname) !== true && when,
     // Closing and reloading the tab: app/unsentDrafts.ts.
     enableBeforeUnload: false,
     withResolver: true,

@@ -19,6 +19,7 @@ import { LeaveGuard } from '~/ui/LeaveGuard'
 import { Notice } from '~/ui/Notice'
 import { Page } from '~/ui/Page'
 import { Card } from '~/ui/Panel'
+import { useStrayDrops } from '~/ui/useStrayDrops'
 
 import { factsOf } from './chartFacts'
 import { deploymentCurl, deploymentKubectl } from './copyCommands'
@@ -31,6 +32,7 @@ import { PreviewPanel } from './PreviewPanel'
 import { RepositoryChart } from './RepositoryChart'
 import { StoredChartState } from './StoredChartState'
 import { UploadChart } from './UploadChart'
+import { handOver } from './upgradeFromDeploy'
 import { partsOf, useDeployActions, type Submission } from './useDeployActions'
 import { useDeployForm } from './useDeployForm'
 import { UploadWaiting } from './UploadWaiting'
@@ -106,9 +108,17 @@ export function DeployPage() {
     if (right.allowed && !isBusy) runSubmit()
   }
   useMainKey(submit)
+  useStrayDrops()
   const change = (field: FieldName, value: string | boolean): void => {
     setLocal(null)
     setField(field, value)
+  }
+  const handToUpgrade = (pathname: string): boolean => {
+    const namespace = fields.namespace.trim()
+    if (name === null || pathname !== `/xapps/${namespace}/${name}/upgrade`) return false
+    handOver(namespace, name, submission)
+    form.keepUntilBack()
+    return true
   }
   const fieldProps = { fields, problems, onChange: change, onBlur: blurField }
   const sent = partsOf(submission)
@@ -121,7 +131,7 @@ export function DeployPage() {
   }
   return (
     <Page title="Deploy an xApp">
-      <LeaveGuard when={draft.isUnsent && !isDone} />
+      <LeaveGuard when={draft.isUnsent && !isDone} handTo={handToUpgrade} />
       <FormErrors
         error={error}
         fields={SUMMARY_LABELS}

@@ -19,7 +19,9 @@ import { CopyAs } from '~/ui/CopyAs'
 import { DiscardButton, UndoDiscard } from '~/ui/DiscardButton'
 import { FormErrors } from '~/ui/FormErrors'
 import { LeaveGuard } from '~/ui/LeaveGuard'
+import { Notice } from '~/ui/Notice'
 import { Text } from '~/ui/Text'
+import { useStrayDrops } from '~/ui/useStrayDrops'
 
 import { factsOf } from './chartFacts'
 import { ConflictBar, conflictTitle, isConflictProblem, isRefusedByConflict } from './ConflictBar'
@@ -139,6 +141,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
     else runPreview()
   }
   useMainKey(main)
+  useStrayDrops()
   const problems = new Map(form.problems)
   for (const [field, errors] of fieldErrors(error?.error))
     problems.set(field, errors.map(({ message }) => message).join(' '))
@@ -193,6 +196,11 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
           value={`version ${stored.version}${record?.release ? `, chart ${record.release.chart} ${record.release.chartVersion}` : ''}`}
         />
       </dl>
+      {draft.value.isChartLeftOut === true && (
+        <Notice tone="info">
+          {`Fields and values are those of the page Deploy, but not its chart: the chart of this xApp comes from ${method === 'upload' ? 'a file' : 'a saved repository'}.`}
+        </Notice>
+      )}
       <UpgradeChart {...fieldProps} form={form} namespace={namespace} bytesMax={limits?.chartBytes ?? BYTES_MAX} />
       <div className={styles.fields}>
         <FormField {...fieldProps} name="version" isRequired description={form.versionNote} />

@@ -21,7 +21,7 @@ import {
   type FieldProblems,
   type Method,
 } from '~/lib/deploy/form'
-import { discardDraft, drafts } from '~/lib/drafts'
+import { discardDraft, drafts, setDraft } from '~/lib/drafts'
 import type { DeploySearch } from '~/lib/routeSearch'
 import { usePreference } from '~/ui/usePreference'
 import { useDiscard, type Discarding } from '~/ui/useDiscard'
@@ -40,6 +40,8 @@ export interface DeployForm {
   filled: DeployDraft
   /** Clears the form for good: it was sent. */
   forget: () => void
+  /** Keeps the form for when the reader comes back; another page has all of it, so it may be lost. */
+  keepUntilBack: () => void
   /** Clears the form. */
   clearing: Discarding
   method: Method
@@ -122,6 +124,9 @@ export function useDeployForm(): DeployForm {
     forget: () => {
       draft.discard()
       if (search.draft !== '') discardDraft(`deploy:${search.draft}`)
+    },
+    keepUntilBack: () => {
+      if (draft.isDirty) setDraft(draftKey, draft.value, false)
     },
     clearing,
     method,

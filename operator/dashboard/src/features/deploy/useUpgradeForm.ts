@@ -26,6 +26,7 @@ import { useDraft, type Draft } from '~/ui/useDraft'
 
 import type { Upload } from './deployDraft'
 import { chosenVersion, useChosenChart } from './RepositoryChart'
+import { takeHandedOver, withHandedOver } from './upgradeFromDeploy'
 
 /** What is typed, and what it was typed on. */
 export interface UpgradeDraft {
@@ -38,6 +39,8 @@ export interface UpgradeDraft {
   baseFields: DeployFields
   uid: string
   generation: number
+  /** The page /deploy had a chart that is found in another way than the one of this xApp. */
+  isChartLeftOut?: boolean
 }
 
 /** Returns the draft of an upgrade in which nothing is typed yet. `values`: as they are stored. */
@@ -131,6 +134,7 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search,
   const { typed, upload } = draft.value
   const [checked, setChecked] = useState<ReadonlySet<FieldName>>(new Set())
   useAddressFirst(search, draft)
+  useHandedOver(namespace, name, method, draft)
 
   const asked: Partial<DeployFields> = {
     ...(search.chart === '' ? {} : { chartName: search.chart }),
@@ -204,6 +208,15 @@ function useAddressFirst({ chart, version, adopt }: UpgradeSearch, draft: Draft<
     const { typed } = draft.value
     const next = withoutContradictions(typed, { chart, version, namespace: '', releaseName: '', adopt })
     if (next !== typed) draft.set((current) => ({ ...current, typed: next }))
+  })
+  useEffect(() => begin(), [])
+}
+
+/** What was typed on the page /deploy for an xApp of this name comes before what was typed on an earlier visit. */
+function useHandedOver(namespace: string, name: string, method: Method, draft: Draft<UpgradeDraft>): void {
+  const begin = useEffectEvent(() => {
+    const handed = takeHandedOver(namespace, name)
+    if (handed !== null) draft.set((current) => withHandedOver(current, handed, method))
   })
   useEffect(() => begin(), [])
 }
