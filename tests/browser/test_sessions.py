@@ -85,6 +85,24 @@ def test_signing_in_and_out_holds_for_all_tabs(dashboard: Dashboard, accounts: A
     expect(name).to_have_value("draft-of-jane")
 
 
+def test_the_sign_in_page_goes_on_for_somebody_who_is_signed_in(dashboard: Dashboard, accounts: Accounts) -> None:
+    token = accounts.with_role("view")
+    dashboard.sign_in(token, "/about")
+    page = dashboard.page
+    dashboard.open("/signin?next=/services?search=kpi")
+    dashboard.heading("Services")
+    expect(page).to_have_url(f"{dashboard.url}/services?search=kpi")
+    dashboard.open("/signin")
+    expect(page).to_have_url(f"{dashboard.url}/xapps")
+
+    forget_cookie(dashboard)
+    dashboard.open("/signin?next=/services")
+    expect(page.get_by_label("Bearer token")).to_be_focused()
+    page.get_by_label("Bearer token").fill(token)
+    page.get_by_role("button", name="Sign in").click()
+    dashboard.heading("Services")
+
+
 def test_who_signs_in_next_sees_nothing_of_the_person_before(dashboard: Dashboard, accounts: Accounts) -> None:
     dashboard.sign_in(accounts.with_role("edit"), "/about")
     dashboard.heading("About")
