@@ -56,6 +56,10 @@ def test_a_bad_parameter_is_dropped_with_a_note(signed_in: Dashboard) -> None:
     signed_in.screenshots("dropped-parameters")
     page.get_by_role("button", name="Dismiss").click()
     expect(note).to_have_count(0)
+    # Also by a page without any parameter.
+    signed_in.open("/about?bogus=1")
+    expect(signed_in.page.get_by_text("Not used, because")).to_contain_text("bogus")
+    expect(signed_in.page).to_have_url(f"{signed_in.url}/about")
 
 
 def test_only_pages_that_listen_to_changes_are_called_live(signed_in: Dashboard) -> None:

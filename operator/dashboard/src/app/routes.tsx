@@ -23,6 +23,9 @@ function searchOf<T extends object>(codec: SearchCodec<T>) {
   }
 }
 
+/** Of a page without parameters: whatever the address has is dropped. */
+const NO_SEARCH = searchOf({})
+
 export const rootRoute = createRootRoute({ component: Shell, notFoundComponent: NotFoundPage })
 
 const start = createRoute({
@@ -63,6 +66,7 @@ const xapp = createRoute({
 const overview = createRoute({
   getParentRoute: () => xapp,
   path: '/',
+  ...NO_SEARCH,
   component: lazyPage(() => import('~/features/xapp/OverviewPage'), 'OverviewPage'),
 })
 
@@ -111,12 +115,14 @@ const manifest = createRoute({
 const notes = createRoute({
   getParentRoute: () => xapp,
   path: '/notes',
+  ...NO_SEARCH,
   component: lazyPage(() => import('~/features/xapp/NotesPage'), 'NotesPage'),
 })
 
 const ownApi = createRoute({
   getParentRoute: () => xapp,
   path: '/own-api',
+  ...NO_SEARCH,
   component: lazyPage(() => import('~/features/xapp/OwnApiPage'), 'OwnApiPage'),
 })
 
@@ -158,6 +164,7 @@ const services = createRoute({
 const about = createRoute({
   getParentRoute: () => rootRoute,
   path: '/about',
+  ...NO_SEARCH,
   component: lazyPage(() => import('~/features/about/AboutPage'), 'AboutPage'),
 })
 
