@@ -1,6 +1,7 @@
 import type { ReactElement } from 'react'
 
 import type { Schemas } from '~/api/client'
+import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useEnded } from '~/features/xapp/useEnded'
 import { useConfiguration } from '~/features/xapp/useOverviewReading'
 import { Button } from '~/ui/Button'
@@ -18,12 +19,17 @@ type Address = Schemas['ServiceAddress']
 /** The addresses of the xApp. */
 export function ReachPanel(): ReactElement {
   const ended = useEnded()
+  const { record } = useOpenXApp()
   const config = useConfiguration()
   return (
     <Panel title="Reach" query={config} ended={ended} skeletonLines={2}>
       {({ services }) =>
         services.length === 0 ? (
-          <p className={styles.none}>It has no Service, so it has no address.</p>
+          <p className={styles.none}>
+            {record.source === 'xapp' && record.release.revision === null
+              ? 'Nothing is installed yet, so it has no address.'
+              : 'It has no Service, so it has no address.'}
+          </p>
         ) : (
           <ul className={styles.services}>
             {services.map((service) => (

@@ -74,6 +74,26 @@ describe('the question before uninstalling several', () => {
     expect(removalSentencesOfSeveral([orphan, orphan])).toEqual(['2 releases keep running; only their XApps go.'])
   })
 
+  it('counts no release of an xApp that was never installed', () => {
+    const nothing = { objects: [], pods: 0, claimsKept: [] }
+    expect(removalSentences({ ...PREVIEW, ...nothing, dependents: ['x'] }, 'ric')).toEqual([
+      'It has no objects in ric: only the XApp goes.',
+      'x depends on it: the removal waits for them first.',
+    ])
+    const never = of({ ...nothing, dependents: ['x'] })
+    expect(removalSentencesOfSeveral([of({ claimsKept: [] }), never])).toEqual([
+      'This removes 1 Helm release: 12 objects, 3 pods.',
+      '1 xApp has no objects: only its XApp goes.',
+      'ric/x depends on them: the removal waits for these first.',
+    ])
+    expect(removalSentencesOfSeveral([of(nothing), of(nothing)])).toEqual([
+      '2 xApps have no objects: only their XApps go.',
+    ])
+    expect(removalSentences({ ...PREVIEW, ...nothing, pods: null }, 'ric')).toEqual([
+      'This removes its Helm release from ric: 0 objects.',
+    ])
+  })
+
   it('names each xApp that depends on them once', () => {
     const removals = [of({ dependents: ['x'] }), of({ dependents: ['x'] }), of({ dependents: ['x'] }, 'other')]
     expect(removalSentencesOfSeveral(removals).at(-1)).toBe(

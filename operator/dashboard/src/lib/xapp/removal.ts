@@ -13,6 +13,8 @@ export interface RemovalPreview {
 /** Returns the sentences of the question before uninstalling. */
 export function removalSentences(preview: RemovalPreview, namespace: string): string[] {
   if (preview.deletionPolicy === 'Orphan') return ['The release keeps running; only the XApp goes.']
+  if (hasNoObjects(preview))
+    return [`It has no objects in ${namespace}: only the XApp goes.`, ...dependentsSentence(preview.dependents, 'it')]
   return [
     `This removes its Helm release from ${namespace}${countedSentence(preview)}.`,
     ...keptSentence(preview),
@@ -36,14 +38,17 @@ export interface RemovalOf {
 
 /** Returns the same sentences for several xApps: what goes with all of them, and how many keep running. */
 export function removalSentencesOfSeveral(removals: readonly RemovalOf[]): string[] {
-  const going = removals.filter(isRemoved)
-  const orphaned = removals.length - going.length
+  const removed = removals.filter(isRemoved)
+  const orphaned = removals.length - removed.length
+  const going = removed.filter(({ preview }) => !hasNoObjects(preview))
+  const without = removed.length - going.length
   const total = totalOf(going)
   return [
     ...(going.length === 0 ? [] : [`This removes ${countOf(going.length, 'Helm release')}${countedSentence(total)}.`]),
     ...keptSentence(total),
     ...claimsSentence(total.claimsKept),
-    ...dependentsSentence(total.dependents, 'them'),
+    ...(without === 0 ? [] : [withoutSentence(without)]),
+    ...dependentsSentence(totalOf(removed).dependents, 'them'),
     ...(orphaned === 0 ? [] : [orphanSentence(orphaned)]),
   ]
 }
@@ -70,6 +75,11 @@ function isRemoved({ preview }: RemovalOf): boolean {
   return preview.deletionPolicy === 'Uninstall'
 }
 
+/** Nothing was installed, as far as that is visible. */
+function hasNoObjects({ objects, kept, pods, claimsKept }: RemovalPreview): boolean {
+  return objects?.length === 0 && kept?.length === 0 && pods === 0 && claimsKept?.length === 0
+}
+
 type Total = Omit<RemovalPreview, 'deletionPolicy'>
 
 /** Adds up what is visible. */
@@ -92,6 +102,12 @@ function totalOf(removals: readonly RemovalOf[]): Total {
 function joined<T>(lists: readonly (readonly T[] | null)[]): T[] | null {
   const visible = lists.filter((list) => list !== null)
   return visible.length === 0 ? null : visible.flat()
+}
+
+function withoutSentence(count: number): string {
+  return count === 1
+    ? '1 xApp has no objects: only its XApp goes.'
+    : `${count} xApps have no objects: only their XApps go.`
 }
 
 function orphanSentence(count: number): string {
