@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accounts import Accounts
@@ -30,7 +31,7 @@ def test_a_long_name_breaks_no_button_and_widens_no_page(
     }
     xapps.kubectl("apply", "-f", "-", input=json.dumps(repository))
     url = repository["spec"]["url"]
-    xapps.apply(xapps.remote_manifest(LONG, url=url, chart="hello", repoName="acme", suspend=True))
+    xapps.apply(xapps.remote_manifest(LONG, url=url, chart="hello-world", repoName="acme", suspend=True))
     page = dashboard.page
     page.set_viewport_size({"width": 360, "height": 780})
     dashboard.sign_in(accounts.with_role("admin"), f"/repositories/{xapps.namespace}/acme")
@@ -39,6 +40,8 @@ def test_a_long_name_breaks_no_button_and_widens_no_page(
     dashboard.screenshots("repository-of-a-long-name")
 
     dashboard.open(f"/xapps/{xapps.namespace}/{LONG}")
+    name_and_version = page.get_by_title("hello-world 0.1.0")
+    assert name_and_version.evaluate(LOST_PIXELS) == pytest.approx(0, abs=1), "the space between them is lost"
     page.get_by_role("button", name="Uninstall...").click()
     button = page.get_by_role("alertdialog").get_by_role("button", name=f"Uninstall {LONG}")
     expect(button).to_be_visible()
@@ -46,6 +49,17 @@ def test_a_long_name_breaks_no_button_and_widens_no_page(
     dashboard.check_accessibility([360])
     dashboard.screenshots("uninstall-a-long-name")
 
+
+LOST_PIXELS: Final = """name => {
+  const plain = document.createElement('span')
+  plain.textContent = name.title
+  plain.style.cssText = 'position: absolute; white-space: pre'
+  name.parentElement.append(plain)
+  const lost = plain.getBoundingClientRect().width - name.getBoundingClientRect().width
+  plain.remove()
+  return lost
+}"""
+"""By how much a name is narrower than its text in one piece."""
 
 BESIDE: Final = """button => {
   const range = document.createRange()

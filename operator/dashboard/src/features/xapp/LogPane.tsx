@@ -169,7 +169,8 @@ interface StateLineProps {
   isCut: boolean
 }
 
-function StateLine({ state, isPrevious, kept, isCut }: StateLineProps): ReactElement {
+/** What the log does now, and how many lines it has. */
+export function StateLine({ state, isPrevious, kept, isCut }: StateLineProps): ReactElement {
   const { state: gateway } = useStore(connection)
   if (state.name === 'refused') return <ErrorText error={state.problem} />
   const lines = `${kept.toLocaleString('en-US')} lines`
