@@ -63,6 +63,8 @@ def test_an_xapp_that_was_installed_by_hand_offers_its_adoption(
     choose_chart(page, drax_chart())
     expect(page.get_by_text("hello-world 0.2.1", exact=True)).to_be_visible()
     fill_identity(page)
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("No object changes.")).to_be_visible()
     page.get_by_role("button", name="Submit").click()
     dashboard.heading("acme-ran-hello-world")
     xapps.wait_ready("acme-ran-hello-world")

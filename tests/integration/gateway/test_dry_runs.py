@@ -78,6 +78,51 @@ def test_a_dry_run_of_a_new_xapp_creates_all_objects_and_is_masked(client: Gatew
     assert found["objects"][0].keys() == {"apiVersion", "kind", "namespace", "name", "change"}
 
 
+def test_a_dry_run_of_an_adoption_is_compared_with_the_release(client: GatewayClient, helm_user: HelmUser) -> None:
+    helm_user.install("by-hand", OLD, greeting="hi")
+
+    def preview_adoption(**parts: Any) -> JsonObject:
+        answer = client.post_deployment(
+            client.deployment_form(adopt=True, releaseName="by-hand"), dryRun="true", **parts
+        )
+        assert answer.status_code == 200, answer.text
+        found: JsonObject = answer.json()
+        assert found["rendered"] == "server", found["warnings"]
+        return found
+
+    same = preview_adoption(file=OLD, values="greeting: hi\n")
+    assert (same["diff"], set(changes(same).values())) == ("", {"unchanged"})
+    other = preview_adoption(file=NEW, values="greeting: there\n")
+    assert {name: change for name, change in changes(other).items() if change != "unchanged"} == {
+        "changed": "change",
+        "gone": "remove",
+        "new": "create",
+    }
+    assert "-  greeting: hi\n+  greeting: there\n" in other["diff"]
+
+
+def test_a_dry_run_of_an_adoption_says_that_there_is_no_release(client: GatewayClient) -> None:
+    form = client.deployment_form(adopt=True, releaseName="by-hand")
+    found = client.post_deployment(form, file=OLD, dryRun="true").json()
+    assert (found["diff"], set(changes(found).values())) == (None, {"create"})
+    assert any("no Helm release by-hand" in warning for warning in found["warnings"])
+
+
+def test_a_dry_run_of_an_adoption_shows_no_release_that_the_caller_may_not_read(
+    client: GatewayClient, caller_factory: CallerFactory, helm_user: HelmUser
+) -> None:
+    helm_user.install("by-hand", OLD, greeting="hi")
+    form = client.deployment_form(adopt=True, releaseName="by-hand")
+    token = caller_factory.create_account("without-secrets")
+    caller_factory.grant("without-secrets", xapps=["get", "create"], chartarchives=["create"])
+    with caller_factory.client_with_token(token) as caller:
+        answer = caller.post_deployment(form, file=OLD, dryRun="true")
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    assert (found["diff"], set(changes(found).values())) == (None, {None})
+    assert any("get secrets" in warning for warning in found["warnings"])
+
+
 def test_a_dry_run_of_an_upgrade_says_what_becomes_of_each_object(released: GatewayClient) -> None:
     found = preview(released, NEW)
     assert changes(found) == {

@@ -103,8 +103,13 @@ class Deployer:
             await self._create_referenced_objects(caller, desired, cleanup)
             return await _explain_refusal(caller.client.create(XAPPS, xapp_body(desired)), desired)
 
-    async def preview(self, caller: Caller, submission: Submission) -> RenderedChart:
+    async def preview(self, caller: Caller, submission: Submission, *, adopts: bool = False) -> RenderedChart:
         """Return what `create` would deploy, not masked; nothing is changed.
+
+        Args:
+            caller: the user.
+            submission: what was sent.
+            adopts: whether there is a release that the XApp takes over, so that helm would upgrade it.
 
         Raises:
             XAppError: as `create`, and for a remote chart that is not available.
@@ -117,7 +122,7 @@ class Deployer:
                 await save_new_repository(caller, desired.repository, dry_run=True)
         else:
             warnings = (await self._namespaces.preview(caller, desired.namespace),)
-        rendered = await self._render(caller, desired, for_display=True)
+        rendered = await self._render(caller, desired, for_display=True, upgrade=adopts)
         return replace(rendered, warnings=(*warnings, *rendered.warnings))
 
     async def upgrade(

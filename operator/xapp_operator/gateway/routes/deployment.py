@@ -20,6 +20,7 @@ from xapp_operator.gateway.deploy.submission import (
     FILE_PART,
     PROVENANCE_PART,
     VALUES_PART,
+    Submission,
     part_rules,
     read_form,
     validate_submission,
@@ -55,7 +56,7 @@ from xapp_operator.gateway.schemas.dry_runs import DryRun
 from xapp_operator.gateway.schemas.records import DeletionRequest, RemovalPreview, XAppRecord
 from xapp_operator.gateway.schemas.repositories import NewRepository
 from xapp_operator.gateway.state import Gateway, get_gateway
-from xapp_operator.gateway.xapps.dry_runs import describe_new, describe_upgrade
+from xapp_operator.gateway.xapps.dry_runs import ReleaseToAdopt, describe_adoption, describe_new, describe_upgrade
 from xapp_operator.gateway.xapps.removal_preview import preview_removal
 from xapp_operator.kube.resources import XAPPS
 
@@ -138,10 +139,18 @@ async def deploy(request: Request) -> Response:
         submission = await validate_submission(form, parts, settings=gateway.settings, threads=gateway.archive_threads)
         audit_notes(request).name = submission.form.name
         if options.dry_run:
-            rendered = await gateway.deployer.preview(caller, submission)
-            return json_response(await describe_new(rendered), pretty=options.pretty)
+            return json_response(await _describe_deployment(gateway, caller, submission), pretty=options.pretty)
         stored = await gateway.deployer.create(caller, submission)
     return await deployment_response(request, stored, options)
+
+
+async def _describe_deployment(gateway: Gateway, caller: Caller, submission: Submission) -> bytes:
+    form = submission.form
+    if not form.spec.adopt:
+        return await describe_new(await gateway.deployer.preview(caller, submission))
+    adopted = await ReleaseToAdopt.read(caller.client, form.spec, form.name)
+    rendered = await gateway.deployer.preview(caller, submission, adopts=adopted.record is not None)
+    return await describe_adoption(rendered, adopted)
 
 
 @router.put(

@@ -30,7 +30,8 @@ class DryRun(ResponseModel):
     warnings: list[str]
     diff: str | None = Field(
         description="Unified diff from the objects of the release to the new ones, one file for each object, secrets "
-        "masked. Null for a new xApp, without permission to get Secrets, and if a template stopped."
+        "masked. Null for a new xApp that adopts no release, without permission to get Secrets, and if a template "
+        "stopped."
     )
     objects: list[DryRunObject] = Field(description="Empty if a template stopped.")
     rendered: Literal["server", "offline"] = Field(

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, encode_json
+from xapp_operator.api.models import XAppSpec
 from xapp_operator.domain.chart_values.values import merge_values
 from xapp_operator.domain.masking.redaction import redact, secret_texts
 from xapp_operator.errors import AccessDenied
 from xapp_operator.gateway.catalog.records import XAppEntry
 from xapp_operator.gateway.charts.rendering import RenderedChart
 from xapp_operator.gateway.xapps.manifest_diff import ObjectChange, compare_manifests
-from xapp_operator.gateway.xapps.release_records import get_deployed_release
+from xapp_operator.gateway.xapps.release_records import get_deployed_release, get_release_to_adopt
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.releases.release_storage import ReleaseRecord
 from xapp_operator.kube.client import KubeClient
 
 NO_DIFF_WARNING: Final = "There is no diff, because you may not read the deployed release (get secrets)."
+NOTHING_TO_ADOPT_WARNING: Final = (
+    "There is no Helm release {} in this namespace to adopt: the chart is installed, and takes over objects that exist "
+    "already."
+)
 STORED_WARNING: Final = "A rollback applies what Helm has stored of that revision. Nothing is rendered again."
 
 
@@ -42,18 +48,56 @@ async def describe_upgrade(
     Raises:
         HelmError: for a release that cannot be read.
     """
-    release, before = None, ""
-    warnings: tuple[str, ...] = ()
     try:
         release = None if entry is None else await get_deployed_release(client, entry)
-        before = "" if release is None else release.manifest
     except AccessDenied:
-        warnings = (NO_DIFF_WARNING,)
+        return await _compare_with_release(rendered, None, is_readable=False, known=known)
+    return await _compare_with_release(rendered, release, known=known)
 
+
+@dataclass(frozen=True, slots=True)
+class ReleaseToAdopt:
+    """The release that a new XApp takes over; `record` is None if there is none, or the caller may not read it."""
+
+    name: str
+    record: ReleaseRecord | None = field(repr=False)
+    is_readable: bool = True
+
+    @classmethod
+    async def read(cls, client: KubeClient, spec: XAppSpec, name: str) -> ReleaseToAdopt:
+        """Return the release that the XApp `name` would adopt.
+
+        Raises:
+            HelmError: for a release that cannot be read.
+        """
+        release = spec.release_name or name
+        try:
+            return cls(release, await get_release_to_adopt(client, spec.namespace, release))
+        except AccessDenied:
+            return cls(release, None, is_readable=False)
+
+
+async def describe_adoption(rendered: RenderedChart, adopted: ReleaseToAdopt) -> bytes:
+    """Return the answer of a dry run of a deployment that adopts a release as JSON, compared with that release."""
+    if adopted.record is None and adopted.is_readable:
+        warning = NOTHING_TO_ADOPT_WARNING.format(adopted.name)
+        return await describe_new(replace(rendered, warnings=(*rendered.warnings, warning)))
+    return await _compare_with_release(rendered, adopted.record, is_readable=adopted.is_readable)
+
+
+async def _compare_with_release(
+    rendered: RenderedChart,
+    release: ReleaseRecord | None,
+    *,
+    is_readable: bool = True,
+    known: Iterable[JsonObject] = (),
+) -> bytes:
     def describe() -> bytes:
         values = [rendered.values, *known, *((release.chart.values, release.config) if release is not None else ())]
         secrets = frozenset[str]().union(*map(secret_texts, values))
-        return _describe(rendered, secrets=secrets, before=None if warnings else before, warnings=warnings)
+        if not is_readable:
+            return _describe(rendered, secrets=secrets, before=None, warnings=(NO_DIFF_WARNING,))
+        return _describe(rendered, secrets=secrets, before="" if release is None else release.manifest)
 
     return await asyncio.to_thread(describe)
 

@@ -1,7 +1,8 @@
 """The unified diff of two manifests, object by object. Pure.
 
 Objects are matched by kind and name, so their order does not matter; hooks are left out, and so are the labels and
-annotations that the operator adds to every object. Secrets are masked: within one
+annotations that the operator adds to every object. Comments and indentation do not count: helm writes each object anew
+if a post-renderer is used, as the operator does, and a person does not. Secrets are masked: within one
 diff equal secrets have equal masks, and different secrets have different ones.
 """
 
@@ -11,9 +12,11 @@ import difflib
 import hmac
 import secrets as randomness
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
+
+import yaml
 
 from xapp_operator.domain.chart_values.placed_scalars import MaskFactory
 from xapp_operator.domain.masking.redaction import MASK
@@ -28,6 +31,8 @@ LINES_COMPARED_IN_ALL: Final = 20_000
 """The same for all texts of one response: comparing many small texts takes as long as one large text."""
 
 CONTEXT_LINES: Final = 3
+LINE_WIDTH: Final = 1_000_000
+"""Nothing is wrapped."""
 NO_FILE: Final = "/dev/null"
 _LINE_BREAK: Final = "\n"
 _BETWEEN_OBJECTS: Final = "\0"
@@ -75,6 +80,9 @@ def compare_manifests(before: str, after: str, *, secrets: Iterable[str] = ()) -
     """
     masking, hidden = new_masking(), tuple(secrets)
     old, new = _masked_objects(before, masking, hidden), _masked_objects(after, masking, hidden)
+    for name in old.keys() & new.keys():
+        if old[name].text != new[name].text:
+            old[name], new[name] = _in_one_style(old[name]), _in_one_style(new[name])
     lines: list[str] = []
     objects: list[tuple[ObjectRef, ObjectChange]] = []
     for name, either in {**old, **new}.items():
@@ -84,6 +92,16 @@ def compare_manifests(before: str, after: str, *, secrets: Iterable[str] = ()) -
     for name in {**new, **old}:
         lines += differ.diff(name, _text_of(old.get(name)), _text_of(new.get(name)))
     return ManifestChanges(mask_text("".join(lines), secrets=hidden), tuple(objects))
+
+
+def _in_one_style(found: _MaskedObject) -> _MaskedObject:
+    """Return the object with its YAML written anew."""
+    try:
+        events = yaml.parse(found.text, Loader=yaml.CSafeLoader)
+        text: str = yaml.emit(events, Dumper=yaml.CSafeDumper, width=LINE_WIDTH, allow_unicode=True)
+    except yaml.YAMLError:
+        return found
+    return replace(found, text=text)
 
 
 def _text_of(found: _MaskedObject | None) -> str | None:

@@ -40,15 +40,26 @@ async def get_deployed_release(client: KubeClient, entry: XAppEntry) -> ReleaseR
     status_revision = _revision_in_status(entry)
     if status_revision is not None:
         try:
-            return await _read_release(client, entry, status_revision)
+            return await _read_release(client, entry.namespace, entry.release, status_revision)
         except NotFound:
             pass  # another revision was deployed since
-    revisions = await _list_release_secrets(client, entry)
-    if not revisions or (status_revision is None and entry.source != SOURCE_LABELS):
+    if status_revision is None and entry.source != SOURCE_LABELS:
         return None
-    newest = next((each for each, _ in revisions if each.status == DEPLOYED), revisions[0][0])
+    return await get_release_to_adopt(client, entry.namespace, entry.release)
+
+
+async def get_release_to_adopt(client: KubeClient, namespace: str, release: str) -> ReleaseRecord | None:
+    """Return the deployed revision of a release, whoever made it, else its newest; None if there is none.
+
+    Raises:
+        AccessDenied, HelmError: as `get_deployed_release`.
+    """
+    revisions = await _list_release_secrets(client, namespace, release)
+    if not revisions:
+        return None
+    chosen = next((each for each, _ in revisions if each.status == DEPLOYED), revisions[0][0])
     try:
-        return await _read_release(client, entry, newest.revision)
+        return await _read_release(client, namespace, release, chosen.revision)
     except NotFound:
         return None
 
@@ -62,7 +73,7 @@ async def get_revision(client: KubeClient, entry: XAppEntry, revision: int) -> R
     """
     try:
         if _RELEASE_NAME.fullmatch(entry.release) is not None:
-            return await _read_release(client, entry, revision)
+            return await _read_release(client, entry.namespace, entry.release, revision)
     except NotFound:
         pass
     raise GatewayNotFound(
@@ -76,11 +87,11 @@ async def get_newest_release(client: KubeClient, entry: XAppEntry) -> ReleaseRec
     Raises:
         AccessDenied, HelmError: as `get_deployed_release`.
     """
-    revisions = await _list_release_secrets(client, entry)
+    revisions = await _list_release_secrets(client, entry.namespace, entry.release)
     if not revisions:
         return None
     try:
-        return await _read_release(client, entry, revisions[0][0].revision)
+        return await _read_release(client, entry.namespace, entry.release, revisions[0][0].revision)
     except NotFound:
         return None
 
@@ -113,7 +124,8 @@ async def list_revisions(client: KubeClient, entry: XAppEntry) -> list[JsonObjec
     """
     if entry.source != SOURCE_LABELS:
         return items(orjson.loads(entry.details_json), "history")
-    return [_revision_from_labels(each, secret) for each, secret in await _list_release_secrets(client, entry)]
+    found = await _list_release_secrets(client, entry.namespace, entry.release)
+    return [_revision_from_labels(each, secret) for each, secret in found]
 
 
 def revisions_in_status(entry: XAppEntry) -> list[int]:
@@ -146,22 +158,25 @@ def _revision_in_status(entry: XAppEntry) -> int | None:
     return revision if isinstance(revision, int) else None
 
 
-async def _read_release(client: KubeClient, entry: XAppEntry, revision: int) -> ReleaseRecord:
-    secret = await client.get(SECRETS, release_secret_name(entry.release, revision), namespace=entry.namespace)
+async def _read_release(client: KubeClient, namespace: str, release: str, revision: int) -> ReleaseRecord:
+    secret = await client.get(SECRETS, release_secret_name(release, revision), namespace=namespace)
     return await asyncio.to_thread(decode_release, secret)
 
 
-async def _list_release_secrets(client: KubeClient, entry: XAppEntry) -> list[tuple[RevisionInfo, JsonObject]]:
-    if _RELEASE_NAME.fullmatch(entry.release) is None:
+async def _list_release_secrets(
+    client: KubeClient, namespace: str, release: str
+) -> list[tuple[RevisionInfo, JsonObject]]:
+    """Return the revisions of a release with their Secrets, newest first."""
+    if _RELEASE_NAME.fullmatch(release) is None:
         return []  # anybody can write the annotation that the name comes from
     found = await client.list(
         SECRETS,
-        namespace=entry.namespace,
-        label_selector=f"{RELEASE_SELECTOR},name={entry.release}",
+        namespace=namespace,
+        label_selector=f"{RELEASE_SELECTOR},name={release}",
         metadata_only=True,
     )
     read = ((parse_revision(secret, now=time.time()), secret) for secret in found.items)
-    revisions = [(each[1], secret) for each, secret in read if each is not None and each[0][1] == entry.release]
+    revisions = [(each[1], secret) for each, secret in read if each is not None and each[0][1] == release]
     return sorted(revisions, key=lambda each: each[0].revision, reverse=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from xapp_operator.domain.masking.redaction import MASK
-from xapp_operator.gateway.xapps.manifest_diff import LINES_COMPARED_MAX, compare_manifests, manifest_diff
+from xapp_operator.gateway.xapps.manifest_diff import LINES_COMPARED_MAX, ObjectChange, compare_manifests, manifest_diff
 
 
 def configmap(name: str, *lines: str) -> str:
@@ -108,3 +108,15 @@ def test_each_object_has_its_change() -> None:
         ("ConfigMap", "other", "kept", "unchanged"),
         ("Secret", "", "s", "create"),
     ]
+
+
+def test_how_the_yaml_is_written_is_no_change() -> None:
+    head = "---\n# Source: hello/templates/a.yaml\napiVersion: v1\nkind: Pod\nmetadata:\n  name: one\n"
+    by_hand = f"{head}spec:\n  containers:\n    - name: core\n      image: 'a'\n      args: [x, y] # both\n"
+    by_helm = f"{head}spec:\n  containers:\n  - name: core\n    image: 'a'\n    args: [x, y]\n"
+    assert manifest_diff(by_hand, by_helm) == ""
+    assert [change for _, change in compare_manifests(by_hand, by_helm).objects] == [ObjectChange.UNCHANGED]
+    diff = manifest_diff(by_hand, by_helm.replace("'a'", "'b'"))
+    assert [line for line in diff.splitlines() if re.match(r"[-+] ", line)] == ["-    image: 'a'", "+    image: 'b'"]
+    # A text is no number.
+    assert manifest_diff(configmap("one", "a: '1'"), configmap("one", "a: 1")) != ""
