@@ -135,6 +135,26 @@ def test_an_edit_of_somebody_else_is_not_rolled_back_unseen(
     assert hello.status(NAME)["release"]["revision"] == 3
 
 
+def test_to_suspend_and_resume_ends_a_rollback(dashboard: Dashboard, accounts: Accounts, hello: XAppClient) -> None:
+    hello.kubectl("patch", "xapp", NAME, "--type=merge", "-p", '{"spec": {"values": {"greeting": "second"}}}')
+    hello.wait_until(lambda: hello.wait_ready(NAME)["release"]["revision"] == 2, what="revision 2")
+    hello.kubectl("annotate", "xapp", NAME, "xapp-operator.io/rollback-to=1")
+    hello.wait_until(lambda: hello.status(NAME).get("heldRevision") == 1, what="the rollback")
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), path(hello))
+    page.get_by_role("button", name="More").click()
+    suspend = page.get_by_role("menuitem", name="Suspend")
+    expect(suspend).to_contain_text("which ends the rollback to revision 1")
+    suspend.click()
+    expect(page.get_by_text("To resume the xApp ends the rollback")).to_be_visible()
+    page.get_by_role("button", name="More").click()
+    resume = page.get_by_role("menuitem", name=re.compile("^Resume"))
+    expect(resume).to_contain_text("Ends the rollback to revision 1")
+    resume.click()
+    hello.wait_until(lambda: "heldRevision" not in hello.status(NAME), what="the end of the rollback")
+    expect(page.get_by_text("is in force by a rollback")).to_have_count(0)
+
+
 def test_suspending_and_resuming(dashboard: Dashboard, accounts: Accounts, hello: XAppClient, cluster: Cluster) -> None:
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("edit"), path(hello))

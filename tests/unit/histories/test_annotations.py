@@ -59,6 +59,22 @@ def test_a_held_revision_stays_rolled_back(settings: Settings, name: str) -> Non
     run_history(settings, play, check)
 
 
+def test_a_suspended_xapp_keeps_the_revision_that_is_held_until_it_is_resumed(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await hold_first_revision(history)
+        history.edit(suspend=True)
+        await history.cluster.wait(SECONDS)
+        status = (history.cluster.xapp() or {})["status"]
+        assert (status["phase"], status["heldRevision"], history.deployed_tags) == ("Suspended", 1, ["one"])
+        history.edit(suspend=False)
+
+    def check(history: History) -> None:
+        assert "heldRevision" not in (history.cluster.xapp() or {})["status"]
+        assert history.deployed_tags == ["two"]
+
+    run_history(settings, play, check)
+
+
 def test_a_forced_upgrade_of_a_held_revision_does_not_happen_later(settings: Settings) -> None:
     async def play(history: History) -> None:
         await hold_first_revision(history)

@@ -62,7 +62,8 @@ class StatusDraft:
             attempt=attempt_from_status(status.last_attempt, now=now),
             release=release,
             history=tuple(status.history or ()),
-            held_revision=status.held_revision if generation_observed else None,
+            # A suspended XApp stays as it is. Resuming it is a change of the spec, which ends the rollback.
+            held_revision=status.held_revision if generation_observed or xapp.spec.suspend else None,
             handled=status.handled or HandledAnnotations(),
             test=load_test_run(status.last_test, now=now),
             labelled_revision=release.revision if generation_observed or status.observed_generation == -1 else None,

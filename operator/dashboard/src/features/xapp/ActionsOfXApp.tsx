@@ -51,6 +51,7 @@ export function ActionsOfXApp(): ReactElement {
         icon={act.isPending ? <LoaderCircle size={16} aria-label="in progress" /> : undefined}
         items={moreItems({
           isSuspended: record.phase === 'Suspended',
+          held: record.heldRevision,
           target,
           rollbackRight: change('rollback'),
           actRight: allOf(act.isPending ? refused('The last request is still on its way') : null, change('act')),
@@ -70,6 +71,7 @@ export function ActionsOfXApp(): ReactElement {
 
 interface MoreItems {
   isSuspended: boolean
+  held: number | null
   target: number | null
   rollbackRight: Right
   actRight: Right
@@ -82,6 +84,7 @@ const ICON = { size: 16, 'aria-hidden': true } as const
 
 function moreItems({
   isSuspended,
+  held,
   target,
   rollbackRight,
   actRight,
@@ -119,6 +122,9 @@ function moreItems({
           id: 'resume',
           label: 'Resume',
           icon: <Play {...ICON} />,
+          ...(held !== null && {
+            description: `Ends the rollback to revision ${held}: the values of the XApp are installed`,
+          }),
           right: actRight,
           onAction: () => onAct('resume'),
         }
@@ -126,7 +132,10 @@ function moreItems({
           id: 'suspend',
           label: 'Suspend',
           icon: <Pause {...ICON} />,
-          description: 'Leave it as it is until it is resumed',
+          description:
+            held === null
+              ? 'Leave it as it is until it is resumed'
+              : `Leave it as it is until it is resumed, which ends the rollback to revision ${held}`,
           right: actRight,
           onAction: () => onAct('suspend'),
         },

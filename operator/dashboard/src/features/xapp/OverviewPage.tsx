@@ -61,7 +61,9 @@ function HeldRevision(): ReactElement | null {
         </ButtonLink>
       }
     >
-      The operator keeps it until the XApp changes: new values or an upgrade end the rollback.
+      {record.phase === 'Suspended'
+        ? 'To resume the xApp ends the rollback: the operator then installs the chart and the values of the XApp.'
+        : 'The operator keeps it until the XApp changes: new values, an upgrade, or to suspend and resume it end the rollback.'}
     </Notice>
   )
 }
