@@ -35,27 +35,32 @@ def deploy(xapps: XAppClient, *, deadline: int, fails: str) -> None:
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart(values=values, templates__hook=HOOK)))
 
 
-def wait_message(xapps: XAppClient, *parts: str) -> None:
-    """Wait until Ready is False with a message that contains all parts."""
+def wait_for_hook(xapps: XAppClient, *parts: str, outcome: str) -> None:
+    """Wait until Ready is False with a message that contains all parts, and the last attempt names the hook.
+
+    Both are read at once: the next try forgets the hook.
+    """
 
     def is_so() -> bool:
-        ready = xapps.current_condition("hello", "Ready") or {}
-        return ready.get("status") == "False" and all(part in ready["message"] for part in parts)
+        status = xapps.status("hello")
+        ready = {each["type"]: each for each in status.get("conditions", [])}.get("Ready", {})
+        last = status.get("lastAttempt", {})
+        is_named = (last.get("hook"), last.get("outcome")) == (FIELDS, outcome)
+        return is_named and ready.get("status") == "False" and all(part in ready["message"] for part in parts)
 
-    xapps.wait_until(is_so, what=f"Ready to be False with {parts}", xapp="hello")
+    xapps.wait_until(is_so, what=f"Ready to be False with {parts}, and the hook in the status", xapp="hello")
 
 
 def test_a_hook_that_does_not_end_is_named_with_the_problem_of_its_pod(xapps: XAppClient) -> None:
     deploy(xapps, deadline=8, fails="ErrImagePull")
-    wait_message(xapps, "waits for the hook Job hello-preflight", "container preflight: ErrImagePull")
-    assert xapps.status("hello")["lastAttempt"]["hook"] == FIELDS
+    waiting = ("waits for the hook Job hello-preflight", "container preflight: ErrImagePull")
+    wait_for_hook(xapps, *waiting, outcome="Running")
     # The deadline of the Job deletes its pod.
-    wait_message(xapps, "hook Job", "hello-preflight failed", "last seen: pod hello-preflight-", "ErrImagePull")
-    last = xapps.status("hello")["lastAttempt"]
-    assert (last["hook"], last["outcome"]) == (FIELDS, "Failed")
+    failed = ("hook Job", "hello-preflight failed", "last seen: pod hello-preflight-", "ErrImagePull")
+    wait_for_hook(xapps, *failed, outcome="Failed")
 
 
 def test_a_hook_that_fails_at_once_is_named_with_its_exit_code(xapps: XAppClient) -> None:
     deploy(xapps, deadline=600, fails="Error")
-    wait_message(xapps, "hello-preflight failed", "last seen: pod hello-preflight-", "container preflight", "exit code")
-    assert xapps.status("hello")["lastAttempt"]["hook"] == FIELDS
+    failed = ("hello-preflight failed", "last seen: pod hello-preflight-", "container preflight", "exit code")
+    wait_for_hook(xapps, *failed, outcome="Failed")
