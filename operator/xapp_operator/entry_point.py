@@ -1,7 +1,7 @@
 """The console script `xapp-operator`: `run` starts the operator, `gateway` the REST gateway.
 
-A wrong setting stops the start with exit code 2, a missing permission or a missing helm with exit code 1. Both print
-one sentence and no stack trace.
+`version` prints the version. A wrong setting stops the start with exit code 2, a missing permission or a missing helm
+with exit code 1. Both print one sentence and no stack trace.
 """
 
 from __future__ import annotations
@@ -25,11 +25,17 @@ _log = get_logger(__name__)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the role that the arguments name, and return the exit code."""
     parser = argparse.ArgumentParser(prog="xapp-operator", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('xapp-operator')}")
+    own_version = f"%(prog)s {version('xapp-operator')}"
+    parser.add_argument("--version", action="version", version=own_version)
     roles = parser.add_subparsers(dest="role", required=True, metavar="ROLE")
     for name, (help_text, _) in _ROLES.items():
         roles.add_parser(name, help=help_text, description=help_text)
+    help_text = "print the version"
+    roles.add_parser("version", help=help_text, description=help_text)
     role = parser.parse_args(argv).role
+    if role == "version":
+        print(own_version % {"prog": parser.prog})
+        return 0
     try:
         settings = Settings()
     except ValidationError as error:
