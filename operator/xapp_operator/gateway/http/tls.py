@@ -52,7 +52,10 @@ class TlsCertificate:
         self._certificate = certificate
         self._key = key
         self._loaded = self._read()
+        self._in_force = _make_context(self._loaded)
         self.context = _make_context(self._loaded)
+        # A context that is in use takes certificate and key one after the other: a handshake in between would fail.
+        self.context.sni_callback = self._use_certificate_in_force
         _record_expiry(self._loaded)
         self._refused: _Pair | str | None = None
 
@@ -76,8 +79,7 @@ class TlsCertificate:
             pair = self._read()
             if pair in (self._loaded, self._refused):
                 return
-            _make_context(pair)  # a failure halfway would leave a context without a key
-            _load(self.context, pair)
+            self._in_force = _make_context(pair)
         except CertificateUnusable as error:
             refused = pair or error.message
             if refused != self._refused:
@@ -87,6 +89,12 @@ class TlsCertificate:
         self._loaded, self._refused = pair, None
         _record_expiry(pair)
         _log.info("TLS certificate reloaded", certificate=str(self._certificate))
+
+    def _use_certificate_in_force(
+        self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext
+    ) -> None:
+        """Give a new connection the certificate; the library calls this for clients without a server name too."""
+        connection.context = self._in_force
 
     def _read(self) -> _Pair:
         try:

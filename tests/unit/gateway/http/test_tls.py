@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import socket
 import ssl
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,6 +28,7 @@ from xapp_operator.gateway.http.tls import CertificateUnusable, TlsCertificate
 from xapp_operator.telemetry.metrics import METRICS
 
 SECONDS = 60.0
+HANDSHAKES = 300
 
 
 @pytest.fixture
@@ -72,6 +75,21 @@ def served_name(gateway: GatewayServer, context: ssl.SSLContext) -> str:
     """Return the common name of the certificate that the gateway shows."""
     with handshake(gateway, context) as connection:
         return common_name(connection.getpeercert(binary_form=True))
+
+
+def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, *, server_name: str | None = "localhost") -> str:
+    """Shake hands in memory, and return the common name of the certificate that the server shows."""
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    here = client.wrap_bio(to_client, to_server, server_hostname=server_name)
+    there = server.wrap_bio(to_server, to_client, server_side=True)
+    waiting = [here, there]
+    for each in [here, there] * 4:
+        if each in waiting:
+            with suppress(ssl.SSLWantReadError):
+                each.do_handshake()
+                waiting.remove(each)
+    assert waiting == []
+    return common_name(here.getpeercert(binary_form=True))
 
 
 def common_name(certificate: bytes | None) -> str:
@@ -136,6 +154,39 @@ def test_a_renewed_certificate_is_served_without_a_restart(
         replace(files, authority.issue("second", common_name="second"))
         wait_until(lambda: served_name(gateway, trusting) == "second", timeout=SECONDS, what="the new certificate")
         assert http.get("/healthz").status_code == 200  # on the connection with the first one
+
+
+def test_no_handshake_fails_while_the_certificate_is_renewed(
+    authority: Authority, files: KeyPair, trusting: ssl.SSLContext
+) -> None:
+    certificate = TlsCertificate(files.certificate, files.key)
+    pairs = [authority.issue(name, common_name=name) for name in ("one", "two")]
+    is_over = threading.Event()
+
+    def renew() -> None:
+        while not is_over.is_set():
+            for pair in pairs:
+                replace(files, pair)
+                certificate.reload()
+
+    renewing = threading.Thread(target=renew)
+    renewing.start()
+    try:
+        for _ in range(HANDSHAKES):
+            shake_hands(certificate.context, trusting)
+    finally:
+        is_over.set()
+        renewing.join()
+
+
+def test_clients_without_a_server_name_get_the_renewed_certificate(
+    authority: Authority, files: KeyPair, trusting: ssl.SSLContext
+) -> None:
+    certificate = TlsCertificate(files.certificate, files.key)
+    replace(files, authority.issue("second", common_name="second"))
+    certificate.reload()
+    trusting.check_hostname = False
+    assert shake_hands(certificate.context, trusting, server_name=None) == "second"
 
 
 def test_a_swapped_symbolic_link_counts_as_a_change(
