@@ -150,11 +150,20 @@ def _plan(mutants: Iterable[Mutant], measured: TestedLines) -> tuple[list[Trial]
     by_import: list[Trial] = []
     for mutant in mutants:
         if fits_in_place(mutant) and not measured.runs_at_import(mutant.path, mutant.lines):
-            in_place.append(_trial(mutant, measured.tests(mutant.path, mutant.lines), measured))
+            in_place.append(_trial(mutant, _tests_of(mutant, measured), measured))
         else:
-            tests = measured.tests(mutant.path, mutant.lines) if mutant.function else []
+            tests = _tests_of(mutant, measured) if mutant.function else []
             by_import.append(_trial(mutant, tests or measured.tests_of_modules([mutant.path]), measured))
     return in_place, by_import
+
+
+def _tests_of(mutant: Mutant, measured: TestedLines) -> list[str]:
+    """Return the tests that run the changed lines, then those that run the function around them.
+
+    The lines alone are not enough: after a cancellation, coverage.py records no line of the coroutine that goes on.
+    """
+    of_lines = measured.tests(mutant.path, mutant.lines)
+    return list(dict.fromkeys([*of_lines, *measured.tests(mutant.path, mutant.function_lines)]))
 
 
 def _trial(mutant: Mutant, tests: Sequence[str], measured: TestedLines) -> Trial:

@@ -6,7 +6,7 @@ import ast
 import copy
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -67,6 +67,8 @@ class Mutant:
     mutated: str = field(repr=False)
     function: tuple[str, int] | None
     """Qualified name and first line of the outermost function around the change; None: it runs at import."""
+    function_lines: frozenset[int] = frozenset()
+    """The lines of the body of that function."""
 
     @property
     def path(self) -> Path:
@@ -101,6 +103,7 @@ class _Place:
     scope: tuple[str, ...] = ()
     function: tuple[str, int] | None = None
     statement: ast.stmt | None = None
+    function_lines: frozenset[int] = frozenset()
 
 
 class _Source:
@@ -147,7 +150,16 @@ def mutants_of_text(text: str, module: str) -> list[Mutant]:
         key = Key(module=module, scope=scope, before=before, after=after, number=number)
         lines = frozenset(range(change.node.lineno, change.node.end_lineno + 1))
         mutated = source.replaced(change)
-        found.append(Mutant(key=key, lines=lines, source=text, mutated=mutated, function=place.function))
+        found.append(
+            Mutant(
+                key=key,
+                lines=lines,
+                source=text,
+                mutated=mutated,
+                function=place.function,
+                function_lines=place.function_lines,
+            )
+        )
     return found
 
 
@@ -185,7 +197,7 @@ def _walk(body: list[ast.stmt], place: _Place) -> Iterator[tuple[_Place, _Change
     for number, statement in enumerate(body):
         if number == 0 and _is_docstring(statement):
             continue
-        yield from _walk_statement(statement, _Place(place.scope, place.function, statement))
+        yield from _walk_statement(statement, replace(place, statement=statement))
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
@@ -201,7 +213,7 @@ def _walk_statement(statement: ast.stmt, place: _Place) -> Iterator[tuple[_Place
         yield from _walk_function(statement, place)
         return
     if isinstance(statement, ast.ClassDef):
-        yield from _walk(statement.body, _Place((*place.scope, statement.name), place.function))
+        yield from _walk(statement.body, replace(place, scope=(*place.scope, statement.name), statement=None))
         return
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return
@@ -218,15 +230,17 @@ def _walk_statement(statement: ast.stmt, place: _Place) -> Iterator[tuple[_Place
 
 def _walk_function(function: Function, place: _Place) -> Iterator[tuple[_Place, _Change]]:
     scope = (*place.scope, function.name)
-    at_definition = _Place(scope, place.function, function)
+    at_definition = replace(place, scope=scope, statement=function)
     for default in (*function.args.defaults, *(each for each in function.args.kw_defaults if each)):
         for change in _expression_changes(default):
             yield at_definition, change
-    outermost = place.function
-    if outermost is None:
+    inside = replace(place, scope=scope, statement=None)
+    if inside.function is None:
         first = min([function.lineno, *(each.lineno for each in function.decorator_list)])
-        outermost = (".".join(scope), first)
-    yield from _walk(function.body, _Place(scope, outermost))
+        assert function.end_lineno is not None
+        inside.function = (".".join(scope), first)
+        inside.function_lines = frozenset(range(function.body[0].lineno, function.end_lineno + 1))
+    yield from _walk(function.body, inside)
 
 
 def _is_for_type_checkers(statement: ast.stmt) -> bool:

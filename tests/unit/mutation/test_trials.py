@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.mutation.__main__ import Results
+from tests.mutation.__main__ import Results, _plan
 from tests.mutation.accepted import Accepted
-from tests.mutation.mutants import ROOT, mutants_of_text
+from tests.mutation.mutants import PACKAGE, ROOT, mutants_of_text
+from tests.mutation.tested_lines import TestedLines
 from tests.mutation.trials import Outcome, Trial
 
 LIMIT_S = 120
@@ -54,6 +55,21 @@ def test_tests_of_coroutines_run_as_always_in_a_trial(tmp_path: Path) -> None:
     assert counts is not None, done.stderr
     _, killed, _, survived = map(int, counts.groups())
     assert survived > killed  # what raises is killed
+
+
+def test_the_tests_of_the_line_come_before_those_of_its_function() -> None:
+    text = "async def f(a):\n    await a\n    g(1)\n\nasync def h():\n    g(2)\n"
+    path = str(PACKAGE / "domain/m.py")
+    lines = {2: {"quick", "slow"}, 3: {"slow"}, 6: {"other"}}
+    measured = TestedLines(
+        by_line={path: {line: frozenset(names) for line, names in lines.items()}},
+        seconds={"quick": 0.1, "slow": 1.0, "other": 0.1},
+        failed=(),
+        libraries=(),
+    )
+    (mutant,) = [each for each in mutants_of_text(text, "domain/m.py") if "g(2)" in each.key.after and 3 in each.lines]
+    in_place, by_import = _plan([mutant], measured)
+    assert [list(each.tests) for each in (*in_place, *by_import)] == [["slow", "quick"]]
 
 
 def test_accepted_mutants_do_not_count_as_survivors() -> None:
