@@ -1,6 +1,6 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { render, screen } from '@testing-library/react'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, it, vi } from 'vitest'
 
 import { allowPathsInRequests } from '~/api/testRequests'
 import { OpenXAppContext, type OpenXApp } from '~/features/xapp/openXApp'
