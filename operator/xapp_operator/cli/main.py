@@ -1,4 +1,4 @@
-"""The console scripts `xapp` and `kubectl-xapp`."""
+"""The console scripts `xapp`, `kubectl-xapp` and `kubectl_complete-xapp`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("xapp: the packages of the command line are missing: pip install 'xapp-operator[cli]'\n")
         return 1
     return run(sys.argv[1:] if argv is None else argv, program=_program(sys.argv[0]))
+
+
+def complete_for_kubectl(argv: Sequence[str] | None = None) -> int:
+    """Print how `kubectl xapp` can go on, as kubectl reads it; the last of the words is the one to complete."""
+    try:
+        from xapp_operator.cli.kubectl_completion import complete  # noqa: PLC0415 - its packages are optional
+    except ModuleNotFoundError:
+        return 1  # a word on the terminal would stand in the line that somebody types
+    sys.stdout.write(complete(sys.argv[1:] if argv is None else argv))
+    return 0
 
 
 def _program(started_as: str) -> str:

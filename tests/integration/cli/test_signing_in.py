@@ -98,16 +98,25 @@ SERVICE = {
 
 
 def test_kubectl_finds_it_by_name(authenticated_gateway: GatewayServer, cluster: Cluster, tmp_path: Path) -> None:
-    plugin = tmp_path / "bin" / "kubectl-xapp"
-    plugin.parent.mkdir()
-    program = "import sys\nfrom xapp_operator.cli.main import main\nsys.exit(main())\n"
-    plugin.write_text(f"#!{sys.executable}\n{program}")
-    plugin.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{plugin.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
-    command = [str(cluster.kubectl_path), "xapp", "version", "--gateway", authenticated_gateway.url]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert f"at {authenticated_gateway.url}" in done.stdout
+    scripts = {"kubectl-xapp": "main", "kubectl_complete-xapp": "complete_for_kubectl"}
+    (tmp_path / "bin").mkdir()
+    for script, function in scripts.items():
+        plugin = tmp_path / "bin" / script
+        program = f"import sys\nfrom xapp_operator.cli.main import {function}\nsys.exit({function}())\n"
+        plugin.write_text(f"#!{sys.executable}\n{program}")
+        plugin.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+
+    def kubectl(*arguments: str) -> str:
+        command = [str(cluster.kubectl_path), *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    shown = kubectl("xapp", "version", "--gateway", authenticated_gateway.url)
+    assert f"at {authenticated_gateway.url}" in shown
+    # What kubectl's own completion asks for.
+    assert kubectl("__complete", "xapp", "list", "-o", "j").splitlines()[:2] == ["json", ":4"]
 
 
 def test_https_needs_the_authority(

@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from tests.unit.cli.conftest import Xapp
 from xapp_operator.cli.app import build_app
+from xapp_operator.cli.main import complete_for_kubectl
 
 DESIGNED = {
     *("deploy", "upgrade", "list", "get", "status", "health", "logs", "events", "history", "rollback", "test"),
@@ -86,3 +87,19 @@ def test_without_its_packages_it_says_how_to_install_them() -> None:
 def test_kubectl_runs_it_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, xapp: Xapp) -> None:
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "kubectl-xapp")])
     assert "Usage: kubectl xapp list" in xapp("list", "--help").out
+
+
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        (["rep"], "repo\tList, save, remove and browse chart...\n:4\n"),
+        (["list", "-o", "j"], "json\n:4\n"),
+        (["completion", "z"], "zsh\n:4\n"),
+        (["deploy", "--file", ""], ":0\n"),
+        (["no-such-command", "x"], ":4\n"),
+    ],
+)
+def test_kubectl_completes_it(home: Path, capsys: pytest.CaptureFixture[str], words: list[str], printed: str) -> None:
+    assert home.exists()
+    assert complete_for_kubectl(words) == 0
+    assert capsys.readouterr() == (printed, "")
