@@ -1,26 +1,8 @@
 """The health checks for Argo CD, run by a Lua interpreter on objects of the API server."""
 
-from pathlib import Path
-from typing import Protocol, cast
-
 import pytest
-import yaml
-from lupa import LuaRuntime  # type: ignore[import-untyped]
 
-MANIFEST = Path(__file__).parents[2] / "manifests" / "argocd" / "argocd-cm.yaml"
-
-
-class LuaHealth(Protocol):
-    status: str
-    message: str
-
-
-def run_health_check(kind: str, body: dict[str, object]) -> LuaHealth:
-    """Run the check of ``kind`` as Argo CD does: with the object in the global ``obj``."""
-    script = yaml.safe_load(MANIFEST.read_text())["data"][f"resource.customizations.health.xapp-operator.io_{kind}"]
-    lua = LuaRuntime()
-    lua.globals().obj = lua.table_from(body, recursive=True)
-    return cast("LuaHealth", lua.execute(script))
+from tests.support.argocd import run_health_check
 
 
 def xapp(
@@ -56,12 +38,13 @@ def xapp(
     ],
 )
 def test_the_health_of_an_xapp_comes_from_its_conditions(body: dict[str, object], expected: str) -> None:
-    assert run_health_check("XApp", body).status == expected
+    assert run_health_check("XApp", body)["status"] == expected
 
 
 def test_a_degraded_xapp_has_a_message() -> None:
     assert (
-        run_health_check("XApp", xapp(conditions={"Ready": "False", "Stalled": "True"})).message == "because of Stalled"
+        run_health_check("XApp", xapp(conditions={"Ready": "False", "Stalled": "True"}))["message"]
+        == "because of Stalled"
     )
 
 
@@ -76,5 +59,6 @@ def test_a_degraded_xapp_has_a_message() -> None:
 )
 def test_the_health_of_a_repository_comes_from_its_conditions(conditions: list[dict[str, str]], expected: str) -> None:
     assert (
-        run_health_check("ChartRepository", {"metadata": {}, "status": {"conditions": conditions}}).status == expected
+        run_health_check("ChartRepository", {"metadata": {}, "status": {"conditions": conditions}})["status"]
+        == expected
     )
