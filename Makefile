@@ -46,6 +46,10 @@ help: ## List the targets.
 run: venv dashboard ## Run everything on this machine, with two sample xApps (CLUSTER=local|kind|current NODE=simulated|real|auto AUTH=none|kubernetes XAPP_PORT=31315).
 	@exec $(BIN)/python -m tests.localrun --cluster $(CLUSTER) --auth $(AUTH) --port $(XAPP_PORT)
 
+.PHONY: doctor
+doctor: ## Tell what this machine lacks for `make run`, `make test`, a real node and Docker, and how to install it on Debian.
+	@hack/doctor
+
 .PHONY: clean
 clean: ## Remove what runs and tests leave behind; .venv and the tools in your cache stay.
 	@if [[ -x $(BIN)/python ]]; then $(BIN)/python -m tests.localcluster down; fi

@@ -5,18 +5,19 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.localcluster.binaries import cache_root
 from tests.localcluster.realnode import cgroups
 
+PROGRAMS = "programs"
+_NEEDS = Path(__file__).parents[3] / "hack" / "machine-needs.txt"
 _PROGRAMS = {
-    "ip": "iproute2",
-    "mount": "mount",
-    "nft": "nftables",
-    "nsenter": "util-linux",
-    "unshare": "util-linux",
+    what: packages
+    for line in _NEEDS.read_text().splitlines()
+    if line.startswith("real-node|")
+    for _, what, _, packages, _ in [line.split("|")]
 }
 """The programs, and the Debian packages that contain them."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -31,14 +32,23 @@ _PROBE_SECONDS = 30.0
 
 def real_node_obstacle(folder: Path) -> str | None:
     """Return in one line why no real node can run with its data in ``folder``, or None if one can."""
-    return (
-        _missing_rights()
-        or _missing_programs()
-        or _covered_folder([folder, cache_root(), Path(__file__)])
-        or _missing_cgroups()
-        or inotify_obstacle(_INOTIFY_INSTANCES)
-        or _run_probe(folder)
-    )
+    return next((obstacle for _, obstacle in check_real_node(folder) if obstacle is not None), None)
+
+
+def check_real_node(folder: Path) -> Iterator[tuple[str, str | None]]:
+    """Yield what a real node needs, and in one line why this machine does not have it, or None if it has."""
+    obstacles = []
+    for what, check in (
+        ("root", _missing_rights),
+        (PROGRAMS, _missing_programs),
+        ("folders", lambda: _covered_folder([folder, cache_root(), Path(__file__)])),
+        ("control groups", _missing_cgroups),
+        ("inotify", lambda: inotify_obstacle(_INOTIFY_INSTANCES)),
+    ):
+        obstacles.append(check())
+        yield what, obstacles[-1]
+    is_complete = not any(obstacles)
+    yield "kernel", _run_probe(folder) if is_complete else "not tried, because something else is missing"
 
 
 def inotify_obstacle(count: int) -> str | None:

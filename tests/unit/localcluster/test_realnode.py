@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import resource
+import runpy
 import tarfile
 from pathlib import Path
 
@@ -44,6 +45,17 @@ def test_without_root_auto_chooses_simulated_nodes_and_prints_the_reason(
     assert messages == [
         "simulated nodes only: a real node needs root for namespaces, mounts and control groups; run it as root"
     ]
+
+
+def test_all_obstacles_are_printed_and_nothing_is_tried_in_vain(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    runpy.run_module("tests.localcluster.realnode", run_name="__main__")
+    printed = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert list(printed) == ["root", "folders", "control groups", "inotify", "kernel"]
+    assert "run it as root" in printed["root"]
+    assert printed["kernel"] == "not tried, because something else is missing"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gets as far as folders")
