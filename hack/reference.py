@@ -6,17 +6,18 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import yaml
+from markdown_lines import cell, head, one_line, table
 from prometheus_client.metrics import MetricWrapperBase
 from pydantic.fields import FieldInfo
+from rest_reference import rest_pages
 
 from xapp_operator.api import conditions
 from xapp_operator.config import CommandLineSettings, Settings
-from xapp_operator.gateway.app import describe_api
 from xapp_operator.label_sets import LabelSet
 from xapp_operator.telemetry.metrics import Metrics
 
@@ -24,7 +25,6 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "operator" / "xapp_operator"
 MACHINE_DEPENDENT_SETTINGS = {"cache_dir"}
 """Their default depends on the machine, so their text describes it."""
-METHODS = ("get", "post", "put", "patch", "delete", "options")
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
@@ -41,32 +41,9 @@ def pages() -> dict[str, list[str]]:
         "conditions.md": _conditions_page(),
         "metrics.md": _metrics_page(),
         "resources.md": _resources_page(),
-        "rest.md": _rest_page(),
         "settings.md": _settings_page(),
+        **rest_pages(),
     }
-
-
-def _head(title: str, *, source: str, text: str) -> list[str]:
-    return [
-        f"# {title}",
-        "",
-        f"<!-- Generated from {source}: run `make reference` after a change there. -->",
-        "",
-        text,
-        "",
-    ]
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return lines + ["|" + "|".join(f" {_cell(cell)} " if cell else " " for cell in row) + "|" for row in rows] + [""]
-
-
-def _cell(text: str) -> str:
-    joined = " ".join(text.split()).replace("|", "\\|")
-    parts = joined.split("`")
-    parts[::2] = [part.replace("<", "&lt;").replace("*", "\\*") for part in parts[::2]]
-    return "`".join(parts)
 
 
 # Texts below names
@@ -103,16 +80,16 @@ def _conditions_page() -> list[str]:
     module = ast.parse((SOURCES / "api" / "conditions.py").read_text(encoding="utf-8"))
     types = [(name, text) for name, text, _ in _documented_names(module.body) if text]
     reasons = [(name, text) for name, text, _ in _documented_names(_class_body(module, "Reason"))]
-    lines = _head(
+    lines = head(
         "Conditions and reasons",
         source="operator/xapp_operator/api/conditions.py",
         text="The operator reports the state of an XApp as conditions, as kstatus describes them. Scripts should use "
         "conditions, not the phase. [Check the status](../user-guide.md#check-the-status) explains phases and steps.",
     )
     lines += ["## Conditions", ""]
-    lines += _table(("condition", "meaning"), [(f"`{getattr(conditions, name)}`", text) for name, text in types])
+    lines += table(("condition", "meaning"), [(f"`{getattr(conditions, name)}`", text) for name, text in types])
     lines += ["## Reasons", "", "The `reason` of a condition says what happened, and its `message` the details.", ""]
-    return lines + _table(
+    return lines + table(
         ("reason", "what it means, and what to do"),
         [(f"`{conditions.Reason[name].value}`", text) for name, text in reasons],
     )
@@ -124,7 +101,7 @@ def _conditions_page() -> list[str]:
 def _settings_page() -> list[str]:
     source = (SOURCES / "config.py").read_text(encoding="utf-8")
     module = ast.parse(source)
-    lines = _head(
+    lines = head(
         "Settings",
         source="operator/xapp_operator/config.py",
         text="Operator and gateway read these environment variables. Durations are in seconds, sizes in bytes. Lists "
@@ -143,13 +120,13 @@ def _settings_page() -> list[str]:
     lines += [*_settings_table(group), "## Command line", "", "The command line `xapp` reads these variables.", ""]
     texts = {name: text for name, text, _ in _documented_names(_class_body(module, "CommandLineSettings"))}
     fields = CommandLineSettings.model_fields
-    return lines + _table(
+    return lines + table(
         ("variable", "meaning"), [(f"`{_variable(name, field)}`", texts[name]) for name, field in fields.items()]
     )
 
 
 def _settings_table(group: Sequence[tuple[str, str, str, str]]) -> list[str]:
-    return _table(("variable", "default", "allowed", "meaning"), group) if group else []
+    return table(("variable", "default", "allowed", "meaning"), group) if group else []
 
 
 def _setting(name: str, field: FieldInfo, text: str) -> tuple[str, str, str, str]:
@@ -204,13 +181,13 @@ def _metrics_page() -> list[str]:
         for each in metrics
         for family in each.describe()
     ]
-    lines = _head(
+    lines = head(
         "Metrics",
         source="operator/xapp_operator/telemetry/metrics.py",
         text="Operator and gateway serve these Prometheus metrics at `/metrics`. "
         "[Monitor](../operations.md#monitor) says where, and which alerts are useful.",
     )
-    lines += _table(("metric", "type", "labels", "meaning"), sorted(rows))
+    lines += table(("metric", "type", "labels", "meaning"), sorted(rows))
     return [*lines, "Each process also serves the usual metrics of a process, such as `process_resident_memory_bytes`."]
 
 
@@ -222,7 +199,7 @@ def _labels(metric: MetricWrapperBase) -> str:
 
 
 def _resources_page() -> list[str]:
-    lines = _head(
+    lines = head(
         "Custom resources",
         source="crds/",
         text="The API group is `xapp-operator.io`, the version `v1alpha1`. The API server checks all of these rules. "
@@ -237,14 +214,14 @@ def _resources_page() -> list[str]:
 
 def _resource(spec: Mapping[str, Any]) -> list[str]:
     names, schema = spec["names"], spec["versions"][0]["schema"]["openAPIV3Schema"]
-    lines = [f"## {names['kind']}", "", _one_line(schema.get("description", "")), ""]
+    lines = [f"## {names['kind']}", "", one_line(schema.get("description", "")), ""]
     lines += [f"Plural: `{names['plural']}`, short: {', '.join(f'`{name}`' for name in names['shortNames'])}.", ""]
     for part in ("spec", "status"):
         field = schema["properties"].get(part)
         if field:
-            lines += [f"### {part} of {names['kind']}", "", _one_line(field.get("description", "")), ""]
-            lines += _table(("field", "type", "default", "meaning and rules"), _fields(field, prefix=""))
-    rules = [f"- {_cell(rule)}" for rule in [*_messages(schema), *_messages(schema["properties"].get("spec", {}))]]
+            lines += [f"### {part} of {names['kind']}", "", one_line(field.get("description", "")), ""]
+            lines += table(("field", "type", "default", "meaning and rules"), _fields(field, prefix=""))
+    rules = [f"- {cell(rule)}" for rule in [*_messages(schema), *_messages(schema["properties"].get("spec", {}))]]
     return [*lines, f"### Rules of {names['kind']}", "", *rules, ""] if rules else lines
 
 
@@ -253,7 +230,7 @@ def _fields(schema: Mapping[str, Any], *, prefix: str) -> Iterator[tuple[str, st
     for name, field in schema.get("properties", {}).items():
         path = f"{prefix}{name}"
         default = f"`{json.dumps(field['default'])}`" if "default" in field else ""
-        text = _one_line(field.get("description", ""))
+        text = one_line(field.get("description", ""))
         rules = [*_bounds(field), *(_sentence(message) for message in _messages(field))]
         kind = _kind(field) + (", required" if name in required else "")
         yield f"`{path}`", kind, default, " ".join([text, *rules])
@@ -281,75 +258,10 @@ def _bounds(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _messages(schema: Mapping[str, Any]) -> list[str]:
-    return [_one_line(rule["message"]) for rule in schema.get("x-kubernetes-validations", ()) if "message" in rule]
+    return [one_line(rule["message"]) for rule in schema.get("x-kubernetes-validations", ()) if "message" in rule]
 
 
 # REST
-
-
-def _rest_page() -> list[str]:
-    document = json.loads(describe_api(Settings(auth="kubernetes")))
-    lines = _head(
-        "Operations of the REST API",
-        source="the OpenAPI document of the gateway",
-        text="[REST API](../api.md) explains the API by examples. This page lists each operation with its parameters. "
-        "The gateway serves the complete OpenAPI document at `/api/v1/openapi.json`, and all models of requests and "
-        "responses at `/api/v1/docs`. Each path also works below `/api/v1`.",
-    )
-    for tag in document["tags"]:
-        lines += [f"## {tag['name']}", "", tag["description"], ""]
-        for path, item in document["paths"].items():
-            operations = {method: item[method] for method in METHODS if method in item}
-            tagged = {method: each for method, each in operations.items() if tag["name"] in each["tags"]}
-            lines += _forwarded(path, tagged) if path.endswith("/{path}") else _operations(path, tagged)
-    return lines
-
-
-def _operations(path: str, operations: Mapping[str, Any]) -> list[str]:
-    parts = [_operation(each["summary"], method, path, each) for method, each in operations.items()]
-    return [line for lines in parts for line in lines]
-
-
-def _forwarded(path: str, operations: Mapping[str, Any]) -> list[str]:
-    """Describe once the operations of a path whose requests the gateway forwards, whatever their method."""
-    if not operations:
-        return []
-    target = operations["get"]["summary"].partition(" from ")[2]
-    return _operation(f"Forward to {target}", ", ".join(operations), path, operations["get"])
-
-
-def _operation(title: str, methods: str, path: str, operation: Mapping[str, Any]) -> list[str]:
-    description = _one_line(operation.get("description", ""))
-    lines = [f"### {title}", "", f"{methods.upper()} `{path}`", "", *([description, ""] if description else [])]
-    rows = [
-        (f"`{each['name']}`", each["in"], _schema_kind(each["schema"]), _one_line(each.get("description", "")))
-        for each in operation.get("parameters", ())
-    ]
-    if rows:
-        lines += _table(("parameter", "in", "type", "meaning"), rows)
-    body = operation.get("requestBody", {}).get("content", {})
-    if body:
-        lines += ["Body: " + ", ".join(f"`{kind}`" for kind in body) + ".", ""]
-    answers = [
-        f"{code}: {_one_line(each['description'])}" for code, each in operation["responses"].items() if code < "4"
-    ]
-    refusals = [f"{code}" for code in operation["responses"] if "4" <= code < "a"]
-    return [*lines, *(f"- {_cell(answer)}" for answer in answers), f"- Problems: {', '.join(refusals)}", ""]
-
-
-def _schema_kind(schema: Mapping[str, Any]) -> str:
-    if "anyOf" in schema:
-        return " or ".join(_schema_kind(each) for each in schema["anyOf"])
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
-    if schema.get("type") == "array":
-        return f"list of {_schema_kind(schema['items'])}"
-    default = f", default `{json.dumps(schema['default'])}`" if schema.get("default") is not None else ""
-    return str(schema.get("type", "any")) + default
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _sentence(text: str) -> str:
