@@ -99,6 +99,7 @@ describe('the form', () => {
     const hosts = screen.getByRole('group', { name: 'hosts' })
     await user.click(within(hosts).getByRole('button', { name: 'Remove item 2' }))
     expect(yaml()).toBe('hosts:\n  - a # first\n')
+    expect(document.activeElement).toBe(hosts)
   })
 
   it('shows the items below a list that is not written, and starts from them', async () => {

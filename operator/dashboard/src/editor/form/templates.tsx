@@ -19,6 +19,7 @@ import { visibleText } from '~/lib/visibleText'
 import { Button, IconButton } from '~/ui/Button'
 import { Select } from '~/ui/Select'
 import { Text } from '~/ui/Text'
+import { useKeptFocus } from '~/ui/useKeptFocus'
 import { TextField } from '~/ui/TextField'
 
 import { countOf, originText, valueBelow, type ValuesFormContext } from './fields'
@@ -134,11 +135,11 @@ export function ArrayFieldTemplate({
   const isEmptied = registry.formContext.emptied.has(pathText(path))
   // A new list begins with the items below.
   const first = isEmptied ? 0 : kept.length
-  const group = useRef<HTMLFieldSetElement>(null)
-  const expectAdded = useFocusOfAdded(group, items.length)
+  const box = useKeptFocus<HTMLFieldSetElement>()
+  const expectAdded = useFocusOfAdded(box.ref, items.length)
   const hasRoom = first === 0 || first < (schema.maxItems ?? Infinity)
   return (
-    <fieldset ref={group} className={styles.group}>
+    <fieldset {...box} className={styles.group}>
       <legend className={styles.legend}>
         <Text lines={2}>{title}</Text>
       </legend>
