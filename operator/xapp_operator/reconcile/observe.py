@@ -59,8 +59,8 @@ MAX_REVISION_DIGITS: Final = 10
 POD_GRACE_SECONDS: Final = 3.0
 """For this long after a helm step, pods are not asked why they are not ready."""
 
-_REVALIDATING: Final[tuple[RequestField, ...]] = ("reconcile_at", "retry_at")
-"""Annotations that ask for the repository index to be revalidated."""
+_REVALIDATING: Final[tuple[RequestField, ...]] = ("reconcile_at", "retry_at", "force_at")
+"""Annotations that ask for the repository index to be revalidated; `force_at` asks for an upgrade besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,8 @@ class Observer:
         return add_known_health(release, draft.history)
 
     async def _resolve_desired(self, xapp: XApp, draft: StatusDraft, *, deleting: bool) -> _DesiredState:
-        unhandled = tuple(field for field in _REVALIDATING if is_unhandled(xapp, draft.handled, field))
+        asked = tuple(field for field in _REVALIDATING if is_unhandled(xapp, draft.handled, field))
+        unhandled = tuple(field for field in asked if field != "force_at")
         if deleting or xapp.spec.suspend:
             return _DesiredState(handled=tuple(field for field in unhandled if deleting and field == "retry_at"))
         if draft.repository_error is not None:
@@ -220,7 +221,7 @@ class Observer:
         try:
             result = await self._context.resolver.resolve(
                 xapp.key,
-                lambda: self._context.inputs.resolve_digests(xapp, revalidate=bool(unhandled)),
+                lambda: self._context.inputs.resolve_digests(xapp, revalidate=bool(asked)),
                 version=(xapp.metadata.uid, xapp.metadata.generation, requested),
                 downloads=xapp.spec.method == METHOD_REMOTE,
             )
@@ -232,7 +233,7 @@ class Observer:
             result = error
         if result is None:
             result = _pending_source(
-                xapp, has_begun=self._context.resolver.is_running(xapp.key), is_asked_for=bool(unhandled)
+                xapp, has_begun=self._context.resolver.is_running(xapp.key), is_asked_for=bool(asked)
             )
         # Until the source has answered, the request is in force: otherwise the next try would read the cached index.
         answered = isinstance(result, Digests) or result.permanent

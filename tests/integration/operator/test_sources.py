@@ -74,11 +74,14 @@ def test_missing_version_is_stalled_and_names_those_that_exist(xapps: XAppClient
     assert ready["message"] == stalled["message"]
 
 
-def test_reconcile_at_ends_the_stall_when_the_index_has_a_new_version(xapps: XAppClient, charts: ChartServer) -> None:
+@pytest.mark.parametrize("annotation", ["reconcile-at", "retry-at", "force-at"])
+def test_a_request_ends_the_stall_when_the_index_has_a_new_version(
+    xapps: XAppClient, charts: ChartServer, annotation: str
+) -> None:
     xapps.apply(xapps.remote_manifest("hello", url=charts.url, chart="workload", version="0.4.0"))
     xapps.wait_stalled("hello")
     charts.add("workload", "0.4.0", workload_chart(version="0.4.0"))
-    xapps.kubectl("annotate", "xapp/hello", "xapp-operator.io/reconcile-at=1")
+    xapps.kubectl("annotate", "xapp/hello", f"xapp-operator.io/{annotation}=1")
     assert xapps.wait_ready("hello")["release"]["chartVersion"] == "0.4.0"
 
 
