@@ -68,7 +68,8 @@ class Installation:
         if not self.is_gone(XAPPS):
             self.cluster.kubectl("delete", "xapps", "--all", "-n", "ric-xapps")
         self.cluster.kubectl("delete", "--ignore-not-found", "--wait=false", "-k", str(ROOT / "crds"))
-        wait_until(lambda: self.is_gone("crds"), timeout=60, what="the deletion of the definitions")
+        # The API server tries the removal of their objects again, with growing pauses.
+        wait_until(lambda: self.is_gone("crds"), timeout=240, what="the deletion of the definitions")
 
 
 @pytest.fixture(scope="module")
