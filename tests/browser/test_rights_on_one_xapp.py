@@ -70,3 +70,21 @@ def test_what_is_not_visible_is_said_and_not_left_out(
     for rest in ("logs", "events"):
         dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/{rest}")
         expect(page.get_by_text("Not visible")).to_be_visible()
+    for view in ("form", "defaults"):
+        dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/values?view={view}")
+        expect(page.get_by_text("Not visible: needs get secrets.")).to_be_visible()
+    dashboard.screenshots("values-not-visible")
+
+
+def test_a_form_says_which_right_it_needs_to_know_the_chart(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart()))
+    xapps.wait_ready(NAME)
+    page = dashboard.page
+    token = accounts.with_rights(xapps=["get", "list", "update", "patch"])
+    dashboard.sign_in(token, f"/xapps/{xapps.namespace}/{NAME}/values?view=form")
+    expect(page.get_by_text("Not visible: needs get secrets.")).to_be_visible()
+    dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/upgrade")
+    page.get_by_role("tab", name="Form").click()
+    expect(page.get_by_text("Not visible. Needs: ")).to_be_visible()

@@ -163,6 +163,21 @@ describe('the form', () => {
     expect(screen.getByRole('textbox', { name: 'port' }).getAttribute('placeholder')).toBe(null)
   })
 
+  it('says what of the chart is not visible, and never that the chart has none', () => {
+    const nothing = { defaultsText: '', schemaText: null, dependencies: [] }
+    const show = (chart: ChartFacts, unseen: string | null) => (
+      <ValuesForm text="" onChange={vi.fn()} chart={chart} problems={[]} unseen={unseen} />
+    )
+    const { rerender } = render(show(nothing, 'Not visible: needs get secrets.'))
+    expect(screen.getByText('Not visible: needs get secrets.')).toBeTruthy()
+    expect(screen.queryByText(/neither a schema nor default values/)).toBeNull()
+    rerender(show(CHART, 'The schema is not visible.'))
+    expect(screen.getByText('The schema is not visible.')).toBeTruthy()
+    expect(screen.getByRole('textbox', { name: /^Replicas/ })).toBeTruthy()
+    rerender(show(nothing, null))
+    expect(screen.getByText(/neither a schema nor default values/)).toBeTruthy()
+  })
+
   it('says which line to correct when the text is no YAML', () => {
     render(<Page start={'a: [1\n'} />)
     expect(screen.getByRole('alert').textContent).toMatch(/^Line \d: /)

@@ -3,7 +3,7 @@ import type { RJSFSchema } from '@rjsf/utils'
 import { Component, useMemo, type ReactNode } from 'react'
 
 import { isTooLarge, TOO_LARGE } from '~/lib/schema/formCost'
-import { formSchema } from '~/lib/schema/formSchema'
+import { formSchema, NOTHING_TO_SHOW } from '~/lib/schema/formSchema'
 import { formData as asFormData, valuesFromForm } from '~/lib/schema/formData'
 import { editsBetween } from '~/lib/values/changes'
 import type { ChartFacts, MarkedProblem } from '~/lib/values/checkValues'
@@ -38,6 +38,8 @@ export interface ValuesFormProps {
   /** What is wrong with the values; shown at the fields that it is about. */
   problems: readonly MarkedProblem[]
   isReadOnly?: boolean
+  /** Why defaults or schema of the chart are not known, if they are not. */
+  unseen?: string | null
 }
 
 const FIELDS = { StringField: ScalarField, NumberField: ScalarField, BooleanField: ScalarField, NullField: ScalarField }
@@ -67,6 +69,7 @@ export function ValuesForm({
   layersBelow = NO_LAYERS,
   problems,
   isReadOnly = false,
+  unseen = null,
 }: ValuesFormProps) {
   const parsed = useMemo(() => parseYaml(text), [text])
   const data = useMemo(() => asFormData(parsed.values), [parsed])
@@ -91,7 +94,10 @@ export function ValuesForm({
     [below, emptied, isReadOnly, problems],
   )
   const [syntax] = parsed.problems
-  if ('refused' in made) return <p className={styles.description}>{made.refused}</p>
+  if ('refused' in made) {
+    const reason = made.refused === NOTHING_TO_SHOW ? (unseen ?? made.refused) : made.refused
+    return <p className={styles.description}>{reason}</p>
+  }
   if (tooLarge) return <p className={styles.description}>{TOO_LARGE}</p>
   if (syntax)
     return (
@@ -105,6 +111,7 @@ export function ValuesForm({
   return (
     <FormBoundary key={chart.schemaText}>
       <div className={styles.form}>
+        {unseen !== null && <p className={styles.description}>{unseen}</p>}
         <Form<unknown, RJSFSchema, ValuesFormContext>
           tagName="div"
           schema={made.schema}

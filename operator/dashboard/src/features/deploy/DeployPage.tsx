@@ -31,6 +31,7 @@ import { credentialField, NEW_REPOSITORY, newRepositoryProblem, repositoryPartTo
 import { PreviewPanel } from './PreviewPanel'
 import { RepositoryChart } from './RepositoryChart'
 import { StoredChartState } from './StoredChartState'
+import { ALL_SEEN, NOT_CHOSEN } from './unseenOfChart'
 import { UploadChart } from './UploadChart'
 import { handOver } from './upgradeFromDeploy'
 import { partsOf, useDeployActions, type Submission } from './useDeployActions'
@@ -203,11 +204,7 @@ export function DeployPage() {
             view={view}
             onView={setView}
             chart={facts}
-            noDefaults={
-              chart === null
-                ? 'Choose a chart first: its default values are shown here.'
-                : 'This chart has no default values.'
-            }
+            unseen={chart === null ? NOT_CHOSEN : ALL_SEEN}
             layersBelow={layersBelow}
             refusal={
               actions.error instanceof Problem ? { errors: actions.error.errors, text: actions.refusedText } : null

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useMemo, useRef, useState } from 'react'
 
+import { xappChartQuery } from '~/api/queries/charts'
 import { previewUpgrade, upgrade as sendUpgrade, type DryRun, type XAppSpecification } from '~/api/queries/deployments'
 import { aboutQuery } from '~/api/queries/session'
 import type { XAppConfiguration } from '~/api/queries/values'
@@ -34,6 +35,7 @@ import { goneXApps, rightUntilGone } from '~/lib/goneXApps'
 import { useStore } from '~/lib/useStore'
 import { adoptInForm, MoreOptions } from './MoreOptions'
 import { PreviewPanel } from './PreviewPanel'
+import { ALL_SEEN, unseenOfDescription } from './unseenOfChart'
 import { UpgradeChart } from './UpgradeChart'
 import { UploadWaiting } from './UploadWaiting'
 import { useMainKey } from './useMainKey'
@@ -78,6 +80,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
   const [isDone, setDone] = useState(false)
   const [view, setView] = useState<ValuesView>('yours')
   const record = useQuery(xappQuery(namespace, name)).data
+  const current = useQuery(xappChartQuery(namespace, name))
   const renderSeconds = useRenderLimit()
   const { limits } = useQuery(aboutQuery).data ?? {}
   const { right } = usePermissions(namespace, name)
@@ -224,7 +227,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
         view={view}
         onView={setView}
         chart={facts}
-        noDefaults={chart === null ? 'The chart could not be read.' : 'This chart has no default values.'}
+        unseen={chart === null ? unseenOfDescription(current) : ALL_SEEN}
         layersBelow={layersBelow}
         refusal={error?.error instanceof Problem ? { errors: error.error.errors, text: error.text } : null}
         valuesBytesMax={limits?.valuesBytes ?? BYTES_MAX}

@@ -16,6 +16,7 @@ import { useKeptFocus } from '~/ui/useKeptFocus'
 
 import styles from './deploy.module.css'
 import { ProblemList } from './ProblemList'
+import type { UnseenOfChart } from './unseenOfChart'
 
 export type ValuesView = 'yours' | 'defaults' | 'result' | 'form'
 
@@ -30,8 +31,7 @@ interface ValuesEditorProps {
   view: ValuesView
   onView: (view: ValuesView) => void
   chart: ChartFacts
-  /** Why there are no defaults to show, if there are none. */
-  noDefaults: string
+  unseen: UnseenOfChart
   /** What helm merges below the text, low to high. */
   layersBelow: readonly { from: string; text: string | null }[]
   /** What the gateway refused, and the text that it refused. */
@@ -46,7 +46,7 @@ const NO_PROBLEMS: readonly MarkedProblem[] = []
 
 /** The values of a user, as YAML or as a form, beside the defaults of the chart and what helm makes of both. */
 export function ValuesEditor(props: ValuesEditorProps) {
-  const { text, onChange, view, onView, chart, noDefaults, layersBelow, refusal, valuesBytesMax, ref } = props
+  const { text, onChange, view, onView, chart, unseen, layersBelow, refusal, valuesBytesMax, ref } = props
   const isReadOnly = props.isReadOnly ?? false
   const editor = useRef<TextEditorHandle>(null)
   const listId = useId()
@@ -93,6 +93,7 @@ export function ValuesEditor(props: ValuesEditorProps) {
       layersBelow={layersBelow}
       problems={problems}
       isReadOnly={isReadOnly}
+      unseen={unseen.defaults ?? unseen.schema}
     />
   )
   return (
@@ -104,7 +105,11 @@ export function ValuesEditor(props: ValuesEditorProps) {
         items={[
           { id: 'yours', label: 'YAML', content: yours },
           { id: 'form', label: 'Form', content: form },
-          { id: 'defaults', label: 'Defaults', content: <Defaults text={chart.defaultsText} otherwise={noDefaults} /> },
+          {
+            id: 'defaults',
+            label: 'Defaults',
+            content: <Defaults text={chart.defaultsText} unseen={unseen.defaults} />,
+          },
           { id: 'result', label: 'Result', content: <Result layers={layersBelow} yours={text} /> },
         ]}
       />
@@ -128,8 +133,8 @@ function refusedProblems({ errors, text }: { errors: readonly FieldProblem[]; te
   }))
 }
 
-function Defaults({ text, otherwise }: { text: string; otherwise: string }) {
-  if (text.trim() === '') return <p className={styles.muted}>{otherwise}</p>
+function Defaults({ text, unseen }: { text: string; unseen: string | null }) {
+  if (text.trim() === '') return <p className={styles.muted}>{unseen ?? 'This chart has no default values.'}</p>
   return <TextView label="Default values of the chart" text={text} language="yaml" />
 }
 

@@ -31,6 +31,7 @@ import styles from './deploy.module.css'
 import { HeldNotice } from './HeldNotice'
 import { PreviewPanel } from './PreviewPanel'
 import { Waiting } from '~/ui/Waiting'
+import { unseenOfConfiguration } from './unseenOfChart'
 import { useMainKey } from './useMainKey'
 import { newUpgradeDraft, type UpgradeDraft } from './useUpgradeForm'
 import { ValuesEditor, type ValuesEditorHandle } from './ValuesEditor'
@@ -201,11 +202,7 @@ export function ValuesForEditing({ config, uid, generation, refetch }: ValuesFor
         view={view}
         onView={(next) => void setSearch({ search: { view: next }, replace: true })}
         chart={facts}
-        noDefaults={
-          config.layers.some((layer) => layer.from === 'chart' && layer.text === null)
-            ? 'Not visible: needs get secrets.'
-            : 'This chart has no default values.'
-        }
+        unseen={unseenOfConfiguration(config, right('release'))}
         layersBelow={layersBelow}
         refusal={refusal?.error instanceof Problem ? { errors: refusal.error.errors, text: refusal.text } : null}
         valuesBytesMax={limits?.valuesBytes ?? VALUES_BYTES_MAX}

@@ -14,6 +14,7 @@ import { Panel } from '~/ui/Panel'
 
 import { factsOf } from './chartFacts'
 import styles from './deploy.module.css'
+import { unseenOfDescription } from './unseenOfChart'
 import { ValuesEditor } from './ValuesEditor'
 import { ValuesForEditing } from './ValuesForEditing'
 
@@ -76,7 +77,7 @@ function ExternalValues({ config, namespace, name }: { config: XAppConfiguration
           view={search.view}
           onView={(view) => void navigate({ search: { view }, replace: true })}
           chart={factsOf(chart.data)}
-          noDefaults="Not visible, or the chart has no default values."
+          unseen={unseenOfDescription(chart)}
           layersBelow={config.layers.filter(({ from }) => from !== 'yours')}
           refusal={null}
           valuesBytesMax={0}

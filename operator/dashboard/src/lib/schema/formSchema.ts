@@ -41,6 +41,10 @@ const SAYS_KEYS = ['properties', 'additionalProperties', '$ref', 'allOf', 'anyOf
 const FIELDS_MAX = 1_500
 const DEPTH_MAX = 20
 
+/** Said of a chart that tells nothing of its values. */
+export const NOTHING_TO_SHOW =
+  'This chart has neither a schema nor default values, so there is nothing for a form. Use YAML.'
+
 export type FormSchema = { schema: ValueObject } | { refused: string }
 
 export function formSchema(schema: Value | null, defaults: ValueObject): FormSchema {
@@ -53,7 +57,7 @@ export function formSchema(schema: Value | null, defaults: ValueObject): FormSch
   const branches = [whole.oneOf, whole.anyOf, whole.allOf, whole.$ref]
   const fields = isObject(whole.properties) ? Object.keys(whole.properties).length : 0
   if (fields === 0 && !isObject(fromChart.additionalProperties) && branches.every((branch) => branch === undefined)) {
-    return { refused: 'This chart has neither a schema nor default values, so there is nothing for a form. Use YAML.' }
+    return { refused: NOTHING_TO_SHOW }
   }
   return { schema: { ...whole, type: 'object', title: '' } }
 }
