@@ -74,15 +74,19 @@ def choose_chart(page: Page, content: bytes, name: str = "hello-0.1.0.tgz") -> N
 
 def drop_chart(page: Page, content: bytes, name: str = "hello-0.1.0.tgz") -> None:
     """Drop a chart file on the page."""
+    drop_file(page, page.get_by_role("group", name="Drop a packed chart"), content, name)
+
+
+def drop_file(page: Page, target: Locator, content: bytes, name: str) -> None:
+    """Drop a file on a part of the page."""
     data = page.evaluate_handle(
         """([bytes, name]) => {
           const data = new DataTransfer()
-          data.items.add(new File([new Uint8Array(bytes)], name, {type: 'application/gzip'}))
+          data.items.add(new File([new Uint8Array(bytes)], name))
           return data
         }""",
         [list(content), name],
     )
-    target = page.get_by_role("group", name="Drop a packed chart")
     target.dispatch_event("dragover", {"dataTransfer": data})
     target.dispatch_event("drop", {"dataTransfer": data})
 

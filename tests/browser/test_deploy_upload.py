@@ -16,6 +16,8 @@ from tests.browser.deploy_steps import (
     chart,
     choose_chart,
     drop_chart,
+    drop_file,
+    editor,
     fill_identity,
     values_text,
     write_values,
@@ -147,6 +149,20 @@ def test_values_from_a_file_and_a_cleared_form_are_taken_back(
     assert values_text(page) == "# site\ngreeting: loaded\n"
     page.get_by_role("button", name="Undo").click()
     assert values_text(page) == "greeting: typed\n"
+
+    # Bytes that are no UTF-8 would be other letters: the file is refused, also when it is dropped on the text.
+    latin = "greeting: J\u00fcrgen\n".encode("latin-1")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Load file").click()
+    chooser.value.set_files({"name": "latin.yaml", "mimeType": "text/yaml", "buffer": latin})
+    expect(page.get_by_role("alert")).to_contain_text("latin.yaml is not UTF-8 text, so nothing was changed.")
+    drop_file(page, editor(page), latin, "dropped.yaml")
+    expect(page.get_by_role("alert")).to_contain_text("dropped.yaml is not UTF-8 text")
+    assert values_text(page) == "greeting: typed\n"
+    drop_file(page, editor(page), "greeting: J\u00fcrgen\n".encode(), "utf-8.yaml")
+    expect(page.get_by_text("Loaded utf-8.yaml.")).to_be_visible()
+    assert values_text(page) == "greeting: J\u00fcrgen\n"
+    page.get_by_role("button", name="Undo").click()
 
     # A form that was cleared comes back as it was: chart file, fields and values.
     fill_identity(page)

@@ -36,6 +36,8 @@ export interface TextEditorProps {
   onSubmit?: () => void
   onBlur?: () => void
   describedBy?: string
+  /** Takes a file that is dropped on the text. CodeMirror would insert it, whatever its encoding is. */
+  onFile: (file: File) => void
   height?: 'normal' | 'tall'
   ref?: Ref<TextEditorHandle>
 }
@@ -50,6 +52,7 @@ export function TextEditor(props: TextEditorProps) {
     onSubmit,
     onBlur,
     describedBy,
+    onFile,
     height = 'normal',
     ref,
   } = props
@@ -58,6 +61,7 @@ export function TextEditor(props: TextEditorProps) {
   })
   const submitted = useEffectEvent(() => onSubmit?.())
   const left = useEffectEvent(() => onBlur?.())
+  const dropped = useEffectEvent((file: File) => onFile(file))
   const { host, view } = useEditorView(value, () => [
     keymap.of(lintKeymap),
     lintGutter(),
@@ -73,7 +77,16 @@ export function TextEditor(props: TextEditorProps) {
       EditorView.updateListener.of((update) => {
         if (update.docChanged) changed(update.state.doc.toString())
       }),
-      EditorView.domEventHandlers({ blur: () => left() }),
+      Prec.highest(
+        EditorView.domEventHandlers({
+          blur: () => left(),
+          drop: ({ dataTransfer }) => {
+            const file = dataTransfer?.files[0]
+            if (file !== undefined) dropped(file)
+            return file !== undefined
+          },
+        }),
+      ),
     ]
     view?.dispatch({ effects: StateEffect.appendConfig.of(listeners) })
   }, [view])

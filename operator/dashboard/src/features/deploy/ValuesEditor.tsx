@@ -1,5 +1,4 @@
-import { FileUp } from 'lucide-react'
-import { useId, useImperativeHandle, useMemo, useRef, useState, type Ref } from 'react'
+import { useId, useImperativeHandle, useMemo, useRef, type Ref } from 'react'
 
 import { TextEditor, TextView, ValuesForm, type LineNote, type TextEditorHandle } from '~/editor/lazy'
 import { useValuesCheck } from '~/editor/useValuesCheck'
@@ -8,13 +7,12 @@ import { notFoundHere, type ChartFacts, type MarkedProblem } from '~/lib/values/
 import { isAboutValues, valuesPath, valuesProblems } from '~/lib/values/fieldLine'
 import { resultText } from '~/lib/values/resultText'
 import { pathText } from '~/lib/values/value'
-import { Button } from '~/ui/Button'
 import { fieldId } from '~/ui/FieldFrame'
 import { Notice } from '~/ui/Notice'
 import { Tabs } from '~/ui/TabLinks'
-import { useKeptFocus } from '~/ui/useKeptFocus'
 
 import styles from './deploy.module.css'
+import { LoadFile, useLoadedFile } from './LoadFile'
 import { ProblemList } from './ProblemList'
 import type { UnseenOfChart } from './unseenOfChart'
 
@@ -50,6 +48,7 @@ export function ValuesEditor(props: ValuesEditorProps) {
   const isReadOnly = props.isReadOnly ?? false
   const editor = useRef<TextEditorHandle>(null)
   const listId = useId()
+  const file = useLoadedFile({ text, onChange, bytesMax: valuesBytesMax })
   const check = useValuesCheck(text, chart)
   const refused = useMemo(() => (refusal?.text === text ? refusedProblems(refusal) : NO_PROBLEMS), [refusal, text])
   const problems = useMemo(
@@ -82,6 +81,7 @@ export function ValuesEditor(props: ValuesEditorProps) {
       onChange={onChange}
       problems={problems}
       describedBy={listId}
+      onFile={file.load}
       {...(props.onBlur ? { onBlur: props.onBlur } : {})}
     />
   )
@@ -113,7 +113,7 @@ export function ValuesEditor(props: ValuesEditorProps) {
           { id: 'result', label: 'Result', content: <Result layers={layersBelow} yours={text} /> },
         ]}
       />
-      {!isReadOnly && <LoadFile text={text} onChange={onChange} bytesMax={valuesBytesMax} />}
+      {!isReadOnly && <LoadFile {...file} />}
       <ProblemList
         id={listId}
         problems={problems}
@@ -169,64 +169,6 @@ function Result({ layers, yours }: { layers: readonly { from: string; text: stri
           language="yaml"
           notes={notes}
         />
-      )}
-    </div>
-  )
-}
-
-function LoadFile({ text, onChange, bytesMax }: { text: string; onChange: (text: string) => void; bytesMax: number }) {
-  const input = useRef<HTMLInputElement>(null)
-  const [loaded, setLoaded] = useState<{ name: string; before: string } | null>(null)
-  const [error, setError] = useState<string | null>(null)
-  const box = useKeptFocus<HTMLDivElement>()
-  const load = async (file: File): Promise<void> => {
-    if (file.size > bytesMax) {
-      setError(
-        `${file.name} has ${file.size.toLocaleString('en')} bytes. Values may have at most ${bytesMax.toLocaleString('en')}.`,
-      )
-      return
-    }
-    const content = await file.text()
-    setError(null)
-    setLoaded({ name: file.name, before: text })
-    onChange(content)
-  }
-  return (
-    <div {...box} className={styles.row} role="group" aria-label="Values from a file">
-      <input
-        ref={input}
-        type="file"
-        accept=".yaml,.yml,.json"
-        hidden
-        aria-label="Values file"
-        onChange={(event) => {
-          const file = event.target.files?.[0]
-          event.target.value = ''
-          if (file) void load(file)
-        }}
-      />
-      <Button size="small" icon={<FileUp size={16} aria-hidden />} onPress={() => input.current?.click()}>
-        Load file
-      </Button>
-      {loaded && (
-        <>
-          <span className={styles.muted}>{`Loaded ${loaded.name}.`}</span>
-          <Button
-            size="small"
-            variant="quiet"
-            onPress={() => {
-              onChange(loaded.before)
-              setLoaded(null)
-            }}
-          >
-            Undo
-          </Button>
-        </>
-      )}
-      {error !== null && (
-        <span className={styles.bad} role="alert">
-          {error}
-        </span>
       )}
     </div>
   )

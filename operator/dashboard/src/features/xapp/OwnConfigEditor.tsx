@@ -8,6 +8,7 @@ import { useValuesCheck } from '~/editor/useValuesCheck'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { isTextChanged } from '~/lib/drafts'
 import { formatJson, jsonProblem } from '~/lib/formatJson'
+import { readTextFile } from '~/lib/readTextFile'
 import { allOf, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
 import { Button } from '~/ui/Button'
@@ -41,11 +42,12 @@ interface OwnConfigEditorProps {
 
 /** Edits the run-time configuration. What somebody else has changed meanwhile is never overwritten unasked. */
 export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorProps): ReactElement {
-  const { id, record, change } = useOpenXApp()
+  const { id, record, change: rightToChange } = useOpenXApp()
   const client = useQueryClient()
   const draftKey = `own-api:${id.namespace}/${id.name}`
   const draft = useDraft<Draft | null>(draftKey, null, isTextChanged)
   const text = draft.value?.text ?? current
+  const [refusal, setRefusal] = useState<string | null>(null)
   const isDirty = isTextChanged(draft.value)
   const { discard, undo, forget } = useDiscard({
     draftKey,
@@ -79,13 +81,19 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
     },
   })
   const right = allOf(
-    change('proxyUpdate'),
+    rightToChange('proxyUpdate'),
     isDirty ? null : refused('Nothing was changed'),
     syntax === null ? null : refused(`This is no JSON: ${syntax}`),
     new Blob([text]).size > OWN_API_MAX_BYTES ? refused('The text is larger than 1 MiB') : null,
     isReplaced ? refused('Somebody else replaced this xApp: take theirs or keep yours first') : null,
     isChangedByOthers ? refused('It was changed by somebody else: take theirs or keep yours first') : null,
   )
+  const change = (next: string): void => draft.set({ base: current, uid: record.uid, ...draft.value, text: next })
+  const load = async (file: File): Promise<void> => {
+    const found = await readTextFile(file, { what: 'Configurations', bytesMax: OWN_API_MAX_BYTES })
+    setRefusal('refused' in found ? found.refused : null)
+    if ('text' in found) change(found.text)
+  }
   const submit = (): void => {
     if (right.allowed && draft.value !== null) save.mutate(draft.value)
   }
@@ -106,9 +114,15 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
         value={text}
         language="json"
         problems={problems}
-        onChange={(next) => draft.set({ base: current, uid: record.uid, ...draft.value, text: next })}
+        onChange={change}
         onSubmit={submit}
+        onFile={(file) => void load(file)}
       />
+      {refusal !== null && (
+        <p className={styles.refusal} role="alert">
+          {refusal}
+        </p>
+      )}
       {problems.length > 0 && (
         <ul className={styles.problems}>
           {problems.slice(0, 10).map(({ line, message }, index) => (
