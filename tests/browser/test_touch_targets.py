@@ -28,9 +28,11 @@ metadata:
 spec:
   ports: [{name: http, port: 8080}]
 """
+VALUES: Final = "extra: {}\nhosts: []\n"
 NARROW: Final[ViewportSize] = {"width": 390, "height": 844}
 NARROWEST: Final[ViewportSize] = {"width": 360, "height": 780}
 WIDE: Final[ViewportSize] = {"width": 800, "height": 1100}
+WIDEST: Final[ViewportSize] = {"width": 1280, "height": 800}
 SIZES: Final = {"coarse": 44, "fine": 24}
 """In pixels, by how exact the pointer of the device is."""
 PAGES: Final = ("/xapps", "/services", "/repositories")
@@ -89,7 +91,8 @@ def _signed_in(
 def test_every_target_is_large_enough_for_its_pointer(
     chromium: Browser, gateway: BrowserGateway, accounts: Accounts, xapps: XAppClient, pointer: str
 ) -> None:
-    xapps.apply(xapps.uploaded_manifest(NAME, chart_archive({"templates/service.yaml": SERVICE})))
+    files = {"templates/service.yaml": SERVICE, "values.yaml": VALUES}
+    xapps.apply(xapps.uploaded_manifest(NAME, chart_archive(files), values={"extra": {"a": "1"}, "hosts": ["b"]}))
     xapps.wait_ready(NAME)
     save_repository(xapps, "http://127.0.0.1:9/charts", name="a")
     size = SIZES[pointer]
@@ -97,6 +100,13 @@ def test_every_target_is_large_enough_for_its_pointer(
         small = [f"{path} {target}" for path in PAGES for target in _small_targets(dashboard, path, xapps, size)]
         dashboard.page.set_viewport_size(WIDE)
         small += [f"wide {path} {target}" for path in PAGES for target in _small_targets(dashboard, path, xapps, size)]
+        dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/values?view=form")
+        for viewport in (NARROW, WIDE, WIDEST):
+            dashboard.page.set_viewport_size(viewport)
+            for name in ("Remove a", "Remove item 1"):
+                expect(dashboard.page.get_by_role("button", name=name)).to_be_visible()
+            found = dashboard.page.evaluate(FIND_SMALL_TARGETS, size)
+            small += [f"form, {viewport['width']} px: {target}" for target in found]
         assert not small, "\n".join(small)
 
 
