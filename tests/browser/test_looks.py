@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
@@ -64,6 +64,12 @@ def hello(xapps: XAppClient) -> XAppClient:
     xapps.apply(xapps.uploaded_manifest(NAME, workload_chart()))
     xapps.wait_ready(NAME)
     return xapps
+
+
+def width_of(part: Locator) -> float:
+    box = part.bounding_box()
+    assert box is not None
+    return box["width"]
 
 
 def shifts_of(page: Page) -> tuple[float, list[Any]]:
@@ -144,6 +150,17 @@ def test_a_very_wide_window_keeps_tabs_in_place_and_tables_readable(
         assert all(width <= TABLE_MAX for width in widths), f"{path}: {widths}"
         assert page.locator("main").evaluate(RAGGED) == [], path
     assert all(place == places[""] for place in places.values()), places
+
+    # Texts may be as wide as the window, forms and places to drop a file on may not.
+    dashboard.open(f"{base}/upgrade")
+    for part in (page.get_by_role("group", name="Chart file"), page.get_by_role("textbox", name="Version")):
+        expect(part).to_be_visible()
+        assert width_of(part) <= TABLE_MAX
+    assert width_of(page.get_by_role("textbox", name="Your values, YAML")) > TABLE_MAX
+    dashboard.open(f"{base}/values?view=form")
+    expect(page.get_by_role("textbox", name="greeting")).to_be_visible()
+    assert width_of(page.get_by_role("group", name="extra")) <= TABLE_MAX
+    dashboard.screenshots("form")
 
 
 def test_a_page_that_loads_shows_its_layout(dashboard: Dashboard, accounts: Accounts, hello: XAppClient) -> None:

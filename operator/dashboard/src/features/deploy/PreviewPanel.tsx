@@ -61,7 +61,7 @@ export function PreviewPanel({ preview, isStale, isConflict = false, actions, on
   ]
   const shown = items.some(({ id }) => id === selected) ? selected : 'objects'
   return (
-    <Card title="Preview" actions={actions}>
+    <Card title="Preview" actions={actions} className={styles.wide}>
       <div ref={box} className={styles.stack}>
         {isStale && (
           <Notice tone="info">{isConflict ? 'Somebody else has edited' : 'You have edited'} since this preview.</Notice>

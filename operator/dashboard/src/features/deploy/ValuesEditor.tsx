@@ -7,6 +7,7 @@ import { notFoundHere, type ChartFacts, type MarkedProblem } from '~/lib/values/
 import { isAboutValues, valuesPath, valuesProblems } from '~/lib/values/fieldLine'
 import { resultText } from '~/lib/values/resultText'
 import { pathText } from '~/lib/values/value'
+import { classes } from '~/ui/classes'
 import { fieldId } from '~/ui/FieldFrame'
 import { Notice } from '~/ui/Notice'
 import { Tabs } from '~/ui/TabLinks'
@@ -97,7 +98,7 @@ export function ValuesEditor(props: ValuesEditorProps) {
     />
   )
   return (
-    <div id={fieldId('values')} className={styles.stack}>
+    <div id={fieldId('values')} className={classes(styles.stack, styles.wide)}>
       <Tabs
         label="Values"
         selected={view}
