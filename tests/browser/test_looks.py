@@ -36,6 +36,7 @@ TOO_WIDE: Final = """[...document.querySelectorAll('table')].map((table) => tabl
     .filter((box) => box.scrollWidth > box.clientWidth)
     .map((box) => `${box.scrollWidth} in ${box.clientWidth}: ${box.textContent.slice(0, 80)}`)"""
 """The tables, and cells of them, that are narrower than what they show."""
+GROUND: Final = "element => getComputedStyle(element).backgroundColor"
 TABLE_MAX: Final = 1920
 """A row of a wider table is hard to follow with the eye."""
 RAGGED: Final = """(main) => {
@@ -161,6 +162,48 @@ def test_a_very_wide_window_keeps_tabs_in_place_and_tables_readable(
     expect(page.get_by_role("textbox", name="greeting")).to_be_visible()
     assert width_of(page.get_by_role("group", name="extra")) <= TABLE_MAX
     dashboard.screenshots("form")
+
+
+def test_what_is_chosen_is_marked_in_forced_colours(
+    dashboard: Dashboard, accounts: Accounts, hello: XAppClient
+) -> None:
+    page = dashboard.page
+    base = f"/xapps/{hello.namespace}/{NAME}"
+    dashboard.sign_in(accounts.with_role("admin"), f"{base}/history?revision=1")
+    page.emulate_media(forced_colors="active")
+    row = page.get_by_role("table", name="Revisions of the release").locator("tr[data-current]")
+    expect(row).to_be_visible()
+    assert row.evaluate("row => getComputedStyle(row).outline").endswith("solid 2px")
+    dashboard.screenshots("forced-colours-history")
+
+    dashboard.open(f"{base}/manifest")
+    chosen = page.locator("[aria-current=true]")
+    expect(chosen).to_have_count(1)
+    edges = chosen.locator("xpath=..").evaluate(
+        "list => [...list.children].map((each) => getComputedStyle(each).borderLeftColor)"
+    )
+    assert len(edges) > 1
+    assert len(set(edges)) == 2, "the chosen object, and the others"
+    dashboard.screenshots("forced-colours-manifest")
+
+    dashboard.open(f"{base}/values")
+    editor = page.get_by_role("textbox", name="Your values, YAML")
+    editor.click()
+    page.keyboard.insert_text("greeting: hello")
+    page.keyboard.press("ControlOrMeta+a")
+    selected = page.locator(".cm-selectionBackground").first
+    expect(selected).to_be_visible()
+    assert selected.evaluate(GROUND) != page.locator(".cm-editor").first.evaluate(GROUND)
+    assert editor.evaluate("text => getComputedStyle(text).forcedColorAdjust") == "none", "no plate hides the selection"
+    dashboard.screenshots("forced-colours-selection")
+    page.get_by_role("button", name="Discard").click()
+
+    dashboard.open("/xapps?health=Healthy")
+    chips = page.get_by_role("group", name="Health").get_by_role("button")
+    expect(chips.first).to_be_visible()
+    grounds = chips.evaluate_all("all => all.map((each) => getComputedStyle(each).backgroundColor)")
+    assert sorted(map(grounds.count, set(grounds))) == [1, len(grounds) - 1], "the one that is on"
+    dashboard.screenshots("forced-colours-chips")
 
 
 def test_a_page_that_loads_shows_its_layout(dashboard: Dashboard, accounts: Accounts, hello: XAppClient) -> None:
