@@ -30,7 +30,7 @@ import { useDraft, type Draft } from '~/ui/useDraft'
 import { draftOfDeleted, isFilledIn, NO_DRAFT, withStoredChart, type DeployDraft } from './deployDraft'
 import { NEW_REPOSITORY } from './newRepository'
 import { chosenVersion, useChosenChart } from './RepositoryChart'
-import { useSavedRepository } from './useSavedRepository'
+import { useRepositoryOf, useSavedRepository } from './useSavedRepository'
 
 const route = getRouteApi('/deploy')
 
@@ -70,10 +70,11 @@ export function useDeployForm(): DeployForm {
     () => draftOfDeleted(search.draft === '' ? null : drafts.get().get(`deploy:${search.draft}`)),
     [search.draft],
   )
-  const initial = useMemo(
-    (): DeployDraft => deleted ?? { ...NO_DRAFT, repository: search.repository },
-    [deleted, search.repository],
-  )
+  const again = useRepositoryOf(deleted?.typed)
+  const initial = useMemo((): DeployDraft => {
+    if (deleted === null) return { ...NO_DRAFT, repository: search.repository }
+    return again === null ? deleted : { ...deleted, repository: again, typed: withoutAddress(deleted.typed, again) }
+  }, [deleted, again, search.repository])
   const draftKey = search.draft === '' ? 'deploy' : `deploy-again:${search.draft}`
   const draft = useDraft(draftKey, initial, isFilledIn)
   const clearing = useDiscard({
@@ -92,8 +93,8 @@ export function useDeployForm(): DeployForm {
   const beforeChart = { ...NO_FIELDS, ...prefilled, ...draft.value.typed }
   const remote = useChosenChart(repository, beforeChart.chartName, chosenVersion(beforeChart))
   const isReadingFile = useIsFetching({ queryKey: ARCHIVES }) > 0
-  const again = useStoredChart(draft.value, method)
-  const filled = useMemo(() => withStoredChart(draft.value, again.data), [draft.value, again.data])
+  const stored = useStoredChart(draft.value, method)
+  const filled = useMemo(() => withStoredChart(draft.value, stored.data), [draft.value, stored.data])
   const chart = method === 'upload' ? (filled.upload?.chart ?? null) : (remote.data ?? null)
   const fields: DeployFields = {
     ...NO_FIELDS,
@@ -133,7 +134,7 @@ export function useDeployForm(): DeployForm {
     fields,
     chart,
     versionNote: versionNote(fields.version, chart?.version ?? fields.chartVersion),
-    isReadingChart: method === 'upload' ? isReadingFile || again.isFetching : remote.isLoading,
+    isReadingChart: method === 'upload' ? isReadingFile || stored.isFetching : remote.isLoading,
     problems,
     check: () => {
       setChecked(new Set(Object.keys(NO_FIELDS) as FieldName[]))
