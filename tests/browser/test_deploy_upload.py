@@ -192,6 +192,50 @@ def test_an_adoption_comes_filled_in(dashboard: Dashboard, accounts: Accounts, n
     expect(page.get_by_role("combobox", name="Namespace")).to_have_value(namespace)
 
 
+def test_the_draft_of_an_adoption_still_adopts_after_a_visit_elsewhere(
+    dashboard: Dashboard, accounts: Accounts, namespace: str
+) -> None:
+    page = dashboard.page
+    asked = f"namespace={namespace}&releaseName=by-hand&adopt=true"
+    dashboard.sign_in(accounts.with_role("admin"), f"/deploy?{asked}")
+    choose_chart(page, chart())
+    write_values(page, "greeting: typed\n")
+
+    def check_form() -> None:
+        expect(page).to_have_url(f"{dashboard.url}/deploy?{asked}")
+        expect(page.get_by_role("combobox", name="Namespace")).to_have_value(namespace)
+        expect(page.get_by_role("textbox", name="Release name")).to_have_value("by-hand")
+        expect(page.get_by_role("checkbox", name="Adopt a release")).to_be_checked()
+        expect(page.get_by_role("group", name="Chart file")).to_contain_text("hello 0.1.0")
+        assert values_text(page) == "greeting: typed\n"
+
+    check_form()
+    for back in ("link", "keys", "here"):
+        if back != "here":
+            page.get_by_role("link", name="Services").click()
+            page.get_by_role("button", name="Leave").click()
+            dashboard.heading("Services")
+        if back == "keys":
+            page.keyboard.press("g")
+            page.keyboard.press("d")
+        else:
+            page.get_by_role("link", name="Deploy", exact=True).click()
+        check_form()
+
+    # What is changed is kept as well.
+    page.get_by_role("checkbox", name="Adopt a release").uncheck(force=True)
+    page.get_by_text("Remote Chart Repository").click()
+    page.get_by_role("link", name="Services").click()
+    page.get_by_role("button", name="Leave").click()
+    dashboard.heading("Services")
+    page.get_by_role("link", name="Deploy", exact=True).click()
+    expect(page.get_by_role("radio", name="Remote Chart Repository")).to_be_checked()
+    expect(page.get_by_role("checkbox", name="Adopt a release")).not_to_be_checked()
+    expect(page).to_have_url(
+        f"{dashboard.url}/deploy?method=repository&namespace={namespace}&releaseName=by-hand",
+    )
+
+
 def test_the_dialogs_of_the_page_can_be_used_by_everybody(
     dashboard: Dashboard, accounts: Accounts, namespace: str
 ) -> None:

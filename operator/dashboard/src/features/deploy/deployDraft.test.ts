@@ -1,7 +1,9 @@
 // @vitest-environment node
 import { expect, it } from 'vitest'
 
-import { draftOfDeleted } from './deployDraft'
+import type { DeploySearch } from '~/lib/routeSearch'
+
+import { draftOfDeleted, NO_DRAFT, typedFor, withAsked } from './deployDraft'
 
 const FORM = {
   method: 'Remote Chart Repository',
@@ -36,4 +38,35 @@ it('takes the version from another chart, unless somebody typed it', () => {
 it('deploys it as it was if nothing was typed', () => {
   expect(draftOfDeleted({ form: FORM, valuesText: '', upgrade: undefined })?.typed).toMatchObject({ owner: 'jane' })
   expect(draftOfDeleted(undefined)).toBeNull()
+})
+
+const BARE: DeploySearch = {
+  method: 'upload',
+  repository: '',
+  chart: '',
+  version: '',
+  namespace: '',
+  releaseName: '',
+  adopt: false,
+  draft: '',
+}
+
+it('is typed for the address that it begins with, which a bare address does not change', () => {
+  const adoption: DeploySearch = { ...BARE, namespace: 'ric-two', releaseName: 'by-hand', adopt: true }
+  const draft = typedFor(NO_DRAFT, adoption)
+  expect(withAsked(BARE, draft.asked)).toEqual(adoption)
+  expect(typedFor(draft, adoption)).toBe(draft)
+  const remote: DeploySearch = { ...BARE, method: 'repository', repository: 'ric/acme', chart: 'hello' }
+  expect(withAsked(BARE, typedFor(NO_DRAFT, remote).asked)).toEqual(remote)
+})
+
+it('gives way to an address only where that says something', () => {
+  const { asked } = typedFor(NO_DRAFT, { ...BARE, method: 'repository', namespace: 'ric-two', chart: 'hello' })
+  expect(withAsked({ ...BARE, namespace: 'ric-one', draft: 'uid' }, asked)).toEqual({
+    ...BARE,
+    method: 'repository',
+    namespace: 'ric-one',
+    chart: 'hello',
+    draft: 'uid',
+  })
 })

@@ -1,5 +1,6 @@
 import type { ChartDescription, ChartFiles, StoredChart } from '~/api/queries/charts'
 import { fieldsOfForm, NO_FIELDS, type DeployFields } from '~/lib/deploy/form'
+import type { DeploySearch } from '~/lib/routeSearch'
 
 import { NEW_REPOSITORY } from './newRepository'
 
@@ -38,7 +39,11 @@ export interface DeployDraft {
   repository: string
   credentials: Credentials
   valuesText: string
+  /** What the address of the page said when this was typed: the form is the same again with a bare address. */
+  asked: Asked
 }
+
+type Asked = Partial<Omit<DeploySearch, 'draft'>>
 
 export const NO_DRAFT: DeployDraft = {
   typed: {},
@@ -48,6 +53,22 @@ export const NO_DRAFT: DeployDraft = {
   repository: '',
   credentials: NO_CREDENTIALS,
   valuesText: '',
+  asked: {},
+}
+
+const NOTHING_SAID: ReadonlySet<unknown> = new Set(['', false, 'upload'])
+
+/** What a page is asked for: by its address where that says something, otherwise by what a draft was typed for. */
+export function withAsked(search: DeploySearch, asked: Asked): DeploySearch {
+  const said = Object.entries(search).filter(([, value]) => !NOTHING_SAID.has(value))
+  return { ...search, ...asked, ...Object.fromEntries(said) }
+}
+
+/** The draft typed for what the page is asked for now; the same object if it was typed for that before. */
+export function typedFor(draft: DeployDraft, search: Asked): DeployDraft {
+  const { method, repository, chart, version, namespace, releaseName, adopt } = search
+  const asked = { method, repository, chart, version, namespace, releaseName, adopt }
+  return JSON.stringify(draft.asked) === JSON.stringify(asked) ? draft : { ...draft, asked }
 }
 
 /** Returns whether anything was chosen or typed: fields that were emptied again do not count. */

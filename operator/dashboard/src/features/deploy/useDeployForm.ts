@@ -27,7 +27,15 @@ import { usePreference } from '~/ui/usePreference'
 import { useDiscard, type Discarding } from '~/ui/useDiscard'
 import { useDraft, type Draft } from '~/ui/useDraft'
 
-import { draftOfDeleted, isFilledIn, NO_DRAFT, withStoredChart, type DeployDraft } from './deployDraft'
+import {
+  draftOfDeleted,
+  isFilledIn,
+  NO_DRAFT,
+  typedFor,
+  withAsked,
+  withStoredChart,
+  type DeployDraft,
+} from './deployDraft'
 import { NEW_REPOSITORY } from './newRepository'
 import { chosenVersion, useChosenChart } from './RepositoryChart'
 import { useRepositoryOf, useSavedRepository } from './useSavedRepository'
@@ -64,19 +72,21 @@ export interface DeployForm {
 
 /** The state of the page /deploy: what is typed, what the chart and the session fill in, and what is wrong. */
 export function useDeployForm(): DeployForm {
-  const search: DeploySearch = route.useSearch()
+  const address: DeploySearch = route.useSearch()
   const navigate = route.useNavigate()
   const deleted = useMemo(
-    () => draftOfDeleted(search.draft === '' ? null : drafts.get().get(`deploy:${search.draft}`)),
-    [search.draft],
+    () => draftOfDeleted(address.draft === '' ? null : drafts.get().get(`deploy:${address.draft}`)),
+    [address.draft],
   )
   const again = useRepositoryOf(deleted?.typed)
   const initial = useMemo((): DeployDraft => {
-    if (deleted === null) return { ...NO_DRAFT, repository: search.repository }
+    if (deleted === null) return { ...NO_DRAFT, repository: address.repository }
     return again === null ? deleted : { ...deleted, repository: again, typed: withoutAddress(deleted.typed, again) }
-  }, [deleted, again, search.repository])
-  const draftKey = search.draft === '' ? 'deploy' : `deploy-again:${search.draft}`
-  const draft = useDraft(draftKey, initial, isFilledIn)
+  }, [deleted, again, address.repository])
+  const draftKey = address.draft === '' ? 'deploy' : `deploy-again:${address.draft}`
+  const kept = useDraft(draftKey, initial, isFilledIn)
+  const search = withAsked(address, kept.value.asked)
+  const draft = typedOn(kept, search)
   const clearing = useDiscard({
     draftKey,
     isChanged: draft.isDirty,
@@ -86,7 +96,8 @@ export function useDeployForm(): DeployForm {
   })
   const { method } = search
   const [checked, setChecked] = useState<ReadonlySet<FieldName>>(new Set())
-  useAddressFirst(search, draft)
+  useAddressFirst(address, draft)
+  useFullAddress(address, kept, (full) => void navigate({ search: full, replace: true }))
 
   const repository = useSavedRepository(draft.value.repository, method === 'repository')
   const prefilled = { ...usePrefilled(search), ...useAdopted(search) }
@@ -112,8 +123,12 @@ export function useDeployForm(): DeployForm {
 
   const setTyped = (part: Partial<DeployFields>): void =>
     draft.set((current) => ({ ...current, typed: { ...current.typed, ...part } }))
-  const setSearch = (part: Partial<DeploySearch>): void =>
+  const setSearch = (part: Partial<DeploySearch>): void => {
+    if (drafts.get().has(draftKey)) {
+      kept.set((current) => typedFor(current, { ...search, ...current.asked, ...part }))
+    }
     void navigate({ search: { ...search, ...part }, replace: true })
+  }
   const setField = (name: FieldName, value: string | boolean): void => {
     setTyped({ [name]: value })
     if (name === 'chartName' && typeof value === 'string') setSearch({ chart: value })
@@ -161,6 +176,18 @@ export function useDeployForm(): DeployForm {
   }
 }
 
+/** The draft, which remembers what the page was asked for when something was typed first. */
+function typedOn(draft: Draft<DeployDraft>, search: DeploySearch): Draft<DeployDraft> {
+  return {
+    ...draft,
+    set: (next) =>
+      draft.set((current) => {
+        const changed = typeof next === 'function' ? next(current) : next
+        return Object.keys(changed.asked).length > 0 ? changed : typedFor(changed, search)
+      }),
+  }
+}
+
 const NO_STORED_CHART: StoredChart = { namespace: '', name: '', digest: null }
 
 /** The chart file of the uninstalled xApp that the form deploys again, until another one is chosen. */
@@ -183,6 +210,21 @@ function useAddressFirst(search: DeploySearch, draft: Draft<DeployDraft>): void 
     } else if (next !== typed) draft.set((current) => ({ ...current, typed: next }))
   })
   useEffect(() => begin(), [])
+}
+
+/** Whoever comes back by a bare address finds the draft as they left it: the address says again what it was typed for. */
+function useFullAddress(
+  address: DeploySearch,
+  draft: Draft<DeployDraft>,
+  setAddress: (search: DeploySearch) => void,
+): void {
+  const complete = useEffectEvent(() => {
+    if (!draft.isDirty) return
+    const full = withAsked(address, draft.value.asked)
+    draft.set((current) => typedFor(current, full))
+    if (JSON.stringify(full) !== JSON.stringify(address)) setAddress(full)
+  })
+  useEffect(() => complete(), [address])
 }
 
 /** The address of a saved repository comes from that repository, never from what was typed before. */
