@@ -201,7 +201,9 @@ def test_an_xapp_that_others_uninstall_is_deployed_again_with_what_was_typed(
     dashboard.heading("Deploy an xApp")
     assert values_text(page) == "# typed\ngreeting: mine\n"
     expect(page.get_by_role("radio", name="Remote Chart Repository")).to_be_checked()
-    expect(page.get_by_role("textbox", name="URL")).to_have_value(charts.url)
+    # The operator has saved the repository: it is chosen by its URL.
+    expect(page.get_by_role("button", name=re.compile(rf"charts \({xapps.namespace}\)"))).to_be_visible()
+    expect(page.get_by_role("textbox", name="URL")).to_have_count(0)
     expect(page.get_by_text("free", exact=True)).to_be_visible()
     dashboard.check_accessibility()
     dashboard.screenshots("deploy-again")
@@ -217,7 +219,6 @@ def test_an_upgrade_of_an_xapp_that_others_uninstall_becomes_a_deployment(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, charts: ChartServer
 ) -> None:
     spec: dict[str, Any] = {"xAppName": "hello", "organization": "acme", "values": {"greeting": "theirs"}}
-    _save(xapps, charts.url)
     xapps.apply(xapps.remote_manifest("acme-ran-hello", url=charts.url, chart="hello", **spec, timeout="4m"))
     xapps.wait_ready("acme-ran-hello")
     dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/acme-ran-hello/upgrade")
@@ -233,9 +234,6 @@ def test_an_upgrade_of_an_xapp_that_others_uninstall_becomes_a_deployment(
     assert values_text(page) == "# typed\ngreeting: mine\n"
     expect(page.get_by_role("textbox", name="Owner")).to_have_value("paul")
     expect(page.get_by_text("free", exact=True)).to_be_visible()
-    # The repository is saved by now: it is chosen by its URL.
-    expect(page.get_by_role("button", name=re.compile(rf"charts \({xapps.namespace}\)"))).to_be_visible()
-    expect(page.get_by_role("textbox", name="Repository name")).to_have_count(0)
     page.get_by_role("button", name="Submit").click()
     dashboard.heading("acme-ran-hello")
     found = (xapps.get("xapp", "acme-ran-hello") or {})["spec"]
