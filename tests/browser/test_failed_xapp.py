@@ -10,7 +10,7 @@ from playwright.sync_api import Route, expect
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
 from tests.support.charts import chart_archive
-from tests.support.workload import workload_chart
+from tests.support.workload import DEPLOYMENT, workload_chart
 from tests.support.xapps import XAppClient
 
 NAME = "acme-ran-kpi"
@@ -31,6 +31,12 @@ IS_IN_VIEW = """(element, words) => {
   return range.getBoundingClientRect().bottom <= element.getBoundingClientRect().bottom + 1
 }"""
 
+
+LONGEST_MESSAGE = 600
+SIDECARS = "".join(
+    f"        - {{name: sidecar-{number}, image: 'registry.example.com/sidecar:1'}}\n" for number in range(4)
+)
+"""What Kubernetes says of pods with these is longer than that."""
 
 LAYOUT_SHIFT_MAX = 0.02
 """Layout shifts are called good below 0.1."""
@@ -153,6 +159,36 @@ def test_a_long_failure_is_shown_in_full_once(dashboard: Dashboard, accounts: Ac
     assert ready.get_by_text("the E2 address is missing").first.evaluate(IS_IN_VIEW, "11: the E2")
     ready.get_by_role("button", name="Show less").click()
     expect(more).to_be_visible()
+
+
+def test_what_admission_says_is_whole_on_the_page_and_two_lines_in_the_list(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.kubectl("label", "namespace", xapps.namespace, "pod-security.kubernetes.io/enforce=restricted")
+    chart = workload_chart(templates__deployment=DEPLOYMENT + SIDECARS)
+    xapps.apply(xapps.uploaded_manifest(NAME, chart, timeout="3s"))
+    xapps.wait_until(lambda: reason_of(xapps) == "HealthCheckFailed", what="the end of its timeout", xapp=NAME)
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps?namespace={xapps.namespace}")
+    row = page.get_by_role("row", name=NAME)
+    refused = row.get_by_text("violates PodSecurity")
+    expect(refused).to_be_visible()
+    assert refused.evaluate("element => element.clientHeight / parseFloat(getComputedStyle(element).lineHeight)") < 2.1
+
+    page.get_by_role("link", name=NAME).click()
+    whole = re.compile(r'violates PodSecurity "restricted:latest": allowPrivilegeEscalation.*"Localhost"\)')
+    cause = page.get_by_role("region", name="Why it is not Ready").get_by_text(whole).first
+    expect(cause).to_be_visible()
+    said = str(cause.text_content())
+    assert len(said) > LONGEST_MESSAGE
+    assert "…" not in said
+    assert cause.evaluate(IS_IN_VIEW, '"Localhost")')
+    conditions = page.get_by_role("region", name="Conditions")
+    conditions.get_by_role("row", name=re.compile("^Ready")).get_by_role("button", name="Show all").click()
+    for place in (conditions.get_by_role("row", name=re.compile("^Ready")), page.get_by_role("region", name="Health")):
+        expect(place.get_by_text(whole).first).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("refused-by-admission")
 
 
 def test_a_container_that_needs_more_memory_says_so_and_retry_waits_for_it_again(

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from xapp_operator.api.models import Condition
-from xapp_operator.api.status_texts import MESSAGE_MAX
+from xapp_operator.api.status_texts import CAUSE_MAX
 from xapp_operator.common.text import shorten
 
 READY: Final = "Ready"
@@ -137,7 +137,7 @@ class ConditionSet:
             observed_generation=self._generation,
             last_transition_time=self._now if status_changed or before is None else before.last_transition_time,
             reason=reason,
-            message=shorten(message, MESSAGE_MAX),
+            message=shorten(message, CAUSE_MAX),
         )
 
     def remove(self, *kinds: str) -> None:

@@ -28,6 +28,7 @@ from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, Last
 from xapp_operator.api.status_texts import (
     CONDITIONS_MAX,
     STATUS_TEXT_MAX,
+    CauseMessage,
     ConditionMessage,
     ConditionType,
     DigestText,
@@ -271,7 +272,7 @@ class XAppHealth(Model):
     """Health of the whole xApp, from its live objects."""
 
     status: HealthStatus = Field(HealthStatus.UNKNOWN, description="Healthy, Progressing, Degraded or Unknown.")
-    message: StatusMessage | None = Field(None, description="The root cause.")
+    message: CauseMessage | None = Field(None, description="The root cause.")
 
 
 class ServicePort(Model):

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from xapp_operator.api.spec_parts import Model
-from xapp_operator.api.status_texts import DigestText, StatusMessage, StatusText
+from xapp_operator.api.status_texts import CauseMessage, DigestText, StatusMessage, StatusText
 
 
 class HookReference(Model):
@@ -32,7 +32,7 @@ class LastAttempt(Model):
         description="Running, Released (not yet healthy), Succeeded, Failed, Unhealthy or Interrupted.",
     )
     permanent: bool | None = Field(None, description="true: trying again without a change cannot help.")
-    message: StatusMessage | None = Field(None, description="Helm's own error, trimmed.")
+    message: CauseMessage | None = Field(None, description="Helm's own error, trimmed.")
     reason: StatusText | None = Field(None, description="The condition reason of a failure.")
     rollback_to: StatusMessage | None = Field(None, description="The value of rollback-to that asked for it.")
     request_digest: DigestText | None = Field(
@@ -50,7 +50,7 @@ class LastTest(Model):
     revision: int | None = Field(None, description="Revision that was tested.")
     outcome: StatusText | None = Field(None, description="Running, Interrupted, Succeeded or Failed.")
     requested: bool | None = Field(None, description="true: somebody asked for it with test-at.")
-    message: StatusMessage | None = Field(None, description="What failed, and where its logs are.")
+    message: CauseMessage | None = Field(None, description="What failed, and where its logs are.")
     count: int | None = Field(None, description="How often the run was begun.")
     first_at: datetime | None = Field(None, description="When it was first begun.")
     last_at: datetime | None = Field(None, description="When the outcome was recorded.")

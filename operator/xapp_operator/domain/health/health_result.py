@@ -8,8 +8,10 @@ from typing import Final
 from xapp_operator.api.json import Json, integer, items, obj, text
 from xapp_operator.api.models import HealthStatus
 
-RESOURCE_MESSAGE_MAX: Final = 400
-"""Characters of the message on one object."""
+EVENT_MESSAGE_MAX: Final = 1024
+"""Characters that Kubernetes keeps of the message of an Event."""
+RESOURCE_MESSAGE_MAX: Final = 1536
+"""Characters of the message on one object: a whole message of an Event, and what it is about."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from xapp_operator.domain.health.containers import (
     containers_of,
 )
 from xapp_operator.domain.health.health_result import (
+    EVENT_MESSAGE_MAX,
     HEALTHY,
     RESOURCE_MESSAGE_MAX,
     HealthResult,
@@ -32,7 +33,6 @@ from xapp_operator.domain.health.health_result import (
 )
 from xapp_operator.domain.health.revisions import pod_name, replaced_pods
 
-_DETAIL_MAX: Final = 300
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 
 _IMAGE_FAILURES: Final = frozenset(
@@ -206,7 +206,7 @@ def _waiting_problem(container: Container, *, subject: str) -> _PodProblem:
 
 
 def _with_detail(first: str, second: str) -> str:
-    return f"{first}: {shorten_line(second, _DETAIL_MAX)}" if second else first
+    return f"{first}: {shorten_line(second, EVENT_MESSAGE_MAX)}" if second else first
 
 
 def last_seen(event: JsonObject) -> str:
@@ -234,7 +234,7 @@ def _event_message(events: Iterable[JsonObject], metadata: JsonObject, reasons: 
     pod_warnings = [event for event in events if _is_about_pod(event, metadata) and text(event, "type") == "Warning"]
     for reason in reasons:
         if matching := [event for event in pod_warnings if text(event, "reason") == reason]:
-            return shorten_line(text(max(matching, key=last_seen_at), "message"), _DETAIL_MAX)
+            return shorten_line(text(max(matching, key=last_seen_at), "message"), EVENT_MESSAGE_MAX)
     return ""
 
 
@@ -251,5 +251,5 @@ def _creation_failure(events: Iterable[JsonObject]) -> str | None:
         return None
     last = max(failures, key=last_seen_at)
     involved = obj(last, "involvedObject")
-    message = shorten_line(text(last, "message"), _DETAIL_MAX)
+    message = shorten_line(text(last, "message"), EVENT_MESSAGE_MAX)
     return f"{text(involved, 'kind')} {text(involved, 'name')}: {text(last, 'reason')}: {message}"

@@ -26,8 +26,9 @@ from xapp_operator.domain.health.health_result import (
     true_condition,
 )
 
-HEALTH_MESSAGE_MAX: Final = 1000
-"""Characters."""
+HEALTH_MESSAGE_MAX: Final = 2000
+"""Characters: room for a whole message on one object, and its name."""
+_MORE_MAX: Final = len("; and 1000000 more")
 
 UNHEALTHY_NAMED_MAX: Final = 5
 
@@ -83,7 +84,8 @@ def missing_resource(*, kind: str, name: str, namespace: str) -> ResourceHealth:
 def overall_health(resources: Iterable[ResourceHealth]) -> HealthResult:
     """Return the health of an xApp, which is the health of its worst object. The message names the worst objects first.
 
-    An xApp without objects is healthy. The message has at most HEALTH_MESSAGE_MAX characters.
+    An xApp without objects is healthy. The message has at most HEALTH_MESSAGE_MAX characters: it tells what is wrong
+    with each object that it names, and counts those that would make it too long.
     """
     unhealthy = sorted(
         (each for each in resources if each.status is not HealthStatus.HEALTHY),
@@ -91,11 +93,14 @@ def overall_health(resources: Iterable[ResourceHealth]) -> HealthResult:
     )
     if not unhealthy:
         return HEALTHY
-    named = [
-        f"{each.kind} {each.name}: {each.message or each.status.value}" for each in unhealthy[:UNHEALTHY_NAMED_MAX]
-    ]
-    more = len(unhealthy) - len(named)
-    message = "; ".join(named) + (f"; and {more} more" if more else "")
+    message, named = "", 0
+    for each in unhealthy[:UNHEALTHY_NAMED_MAX]:
+        longer = f"{message}{'; ' if named else ''}{each.kind} {each.name}: {each.message or each.status.value}"
+        if named and len(longer) > HEALTH_MESSAGE_MAX - _MORE_MAX:
+            break
+        message, named = longer, named + 1
+    if named < len(unhealthy):
+        message = f"{shorten_line(message, HEALTH_MESSAGE_MAX - _MORE_MAX)}; and {len(unhealthy) - named} more"
     return HealthResult(status=unhealthy[0].status, message=shorten_line(message, HEALTH_MESSAGE_MAX))
 
 

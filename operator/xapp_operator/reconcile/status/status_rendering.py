@@ -21,7 +21,7 @@ from xapp_operator.api.models import (
     XAppStatus,
 )
 from xapp_operator.api.status_parts import HandledAnnotations, Progress
-from xapp_operator.api.status_texts import MESSAGE_MAX
+from xapp_operator.api.status_texts import CAUSE_MAX
 from xapp_operator.common.text import shorten
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import AttemptOutcome, DriftState, TestOutcome
@@ -76,7 +76,7 @@ def render_status(
         conditions=conditions.to_list(),
         release=draft.release if exists else None,
         history=list(draft.history[: xapp.spec.max_history]) or None,
-        health=XAppHealth(status=live.status, message=shorten(live.message, MESSAGE_MAX) or None) if exists else None,
+        health=XAppHealth(status=live.status, message=shorten(live.message, CAUSE_MAX) or None) if exists else None,
         services=list(live.services[:SERVICES_MAX]) or None if exists else None,
         resources=ResourceCounts(total=live.total, ready=live.ready) if exists else None,
         last_attempt=attempt_to_status(draft.attempt),

@@ -19,7 +19,7 @@ from tests.unit.domain.health.health_states import (
     custom,
 )
 from xapp_operator.api.models import HealthStatus
-from xapp_operator.domain.health.health_result import HealthResult
+from xapp_operator.domain.health.health_result import RESOURCE_MESSAGE_MAX, HealthResult
 from xapp_operator.domain.health.resource_health import (
     HEALTH_MESSAGE_MAX,
     ResourceHealth,
@@ -79,10 +79,10 @@ def test_a_malformed_object_is_assessed_without_an_error(body: Object, spec: Any
 def test_a_foreign_message_is_truncated_to_one_line() -> None:
     result = assess(custom(condition("Stalled", "True", "Bad", "line one\n  line two\t" + "x" * 100_000)))
     assert result.message.startswith("Bad: line one line two xxx")
-    assert len(result.message) == 400
+    assert len(result.message) == RESOURCE_MESSAGE_MAX
     assert result.message.endswith("x…")
-    whole = "B: " + "x" * 397
-    assert assess(custom(condition("Stalled", "True", "B", "x" * 397))).message == whole
+    longest = "x" * (RESOURCE_MESSAGE_MAX - 3)
+    assert assess(custom(condition("Stalled", "True", "B", longest))).message == f"B: {longest}"
 
 
 def health(kind: str, name: str, status: HealthStatus, message: str = "") -> ResourceHealth:
@@ -128,6 +128,13 @@ def test_the_worst_object_decides_and_is_named_first(resources: list[ResourceHea
     assert overall_health(reversed(resources)) == expected
 
 
-def test_the_combined_message_is_bounded() -> None:
-    many = [health("Pod", f"{number}" * 60, DEGRADED, "x" * 400) for number in range(10)]
-    assert len(overall_health(many).message) == HEALTH_MESSAGE_MAX
+def test_the_combined_message_is_bounded_and_says_the_whole_of_what_it_names() -> None:
+    many = [health("Pod", f"{number}" * 60, DEGRADED, "x" * 900) for number in range(10)]
+    two = "; ".join(f"Pod {each.name}: {each.message}" for each in many[:2])
+    assert overall_health(many).message == f"{two}; and 8 more"
+    assert overall_health(many[:2]).message == two
+    widest = [health("K" * 63, f"{number}" * 253, DEGRADED, "x" * RESOURCE_MESSAGE_MAX) for number in range(2)]
+    assert overall_health(widest).message.endswith("x; and 1 more")
+    endless = [health("Pod", f"{number}", DEGRADED, "x" * 5000) for number in range(2)]
+    assert overall_health(endless).message.endswith("x…; and 1 more")
+    assert len(overall_health(endless).message) <= HEALTH_MESSAGE_MAX

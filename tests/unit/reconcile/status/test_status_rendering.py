@@ -12,6 +12,7 @@ import pytest
 from tests.unit.reconcile.xapps import raw
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, ServiceStatus, XApp
+from xapp_operator.api.status_texts import CAUSE_MAX
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.monitor.xapp_monitor import MonitorReport
@@ -119,7 +120,7 @@ def test_failed_attempt_shows_in_released_and_in_last_attempt() -> None:
 
 def test_message_is_truncated_to_the_limit_of_the_schema() -> None:
     status = rendered(Wait(Reason.CHART_INVALID, "x" * 5000, stalled=True))
-    assert len(status["by"]["Ready"]["message"]) == 1024
+    assert len(status["by"]["Ready"]["message"]) == CAUSE_MAX
 
 
 def test_deletion_is_a_phase_of_its_own() -> None:

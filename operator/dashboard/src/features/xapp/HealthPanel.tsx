@@ -1,9 +1,8 @@
 import { useState, type ReactElement } from 'react'
 
 import type { Schemas } from '~/api/client'
-import { Message } from '~/features/xapp/Message'
 import { useOpenXApp } from '~/features/xapp/openXApp'
-import { RepeatedMessage } from '~/features/xapp/RepeatedMessage'
+import { RepeatedMessage, RepeatedText } from '~/features/xapp/RepeatedMessage'
 import { useHealth } from '~/features/xapp/useHealth'
 import { useEnded } from '~/features/xapp/useEnded'
 import { buildHealthTree, startsOpen, type ContainerNode, type PodNode, type ResourceNode } from '~/lib/xapp/healthTree'
@@ -91,7 +90,11 @@ function ResourceItem({ node, total }: { node: ResourceNode; total: number }): R
       {node.message !== null && node.message !== '' && (
         <span className={styles.message}>
           {/* What opens and closes the pods is a button itself, and can have none inside. */}
-          {node.pods.length > 0 ? <Text lines={2}>{node.message}</Text> : <Message lines={2}>{node.message}</Message>}
+          {node.pods.length > 0 ? (
+            <RepeatedText>{node.message}</RepeatedText>
+          ) : (
+            <RepeatedMessage>{node.message}</RepeatedMessage>
+          )}
         </span>
       )}
     </>
