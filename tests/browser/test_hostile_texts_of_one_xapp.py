@@ -97,7 +97,7 @@ def test_hostile_texts_are_text(dashboard: Dashboard, accounts: Accounts, xapps:
     assert "owned" not in page.title()
     # Nothing but code scrolls sideways.
     page.set_viewport_size({"width": 360, "height": 780})
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
 
 
 def wait_for_failure(xapps: XAppClient) -> None:
@@ -143,7 +143,7 @@ def test_a_hostile_termination_message_is_text_of_the_container(
     dashboard.screenshots("hostile-last-words")
     page.set_viewport_size({"width": 360, "height": 780})
     expect(words).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_last_words_need_the_right_to_read_logs(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:

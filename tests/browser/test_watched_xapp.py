@@ -23,6 +23,22 @@ announcer => { window.announced = [];
     .observe(announcer, {childList: true, characterData: true, subtree: true}) }
 """
 
+FAILS: Final = ("CrashLoopBackOff", "ImagePullBackOff", "")
+MOVED_PIXELS_MAX: Final = 0
+"""A line more or less does not move it either."""
+NOTE_TOPS: Final = """
+region => {
+  window.tops = []
+  const look = () => {
+    const top = Math.min(region.getBoundingClientRect().top, innerHeight)
+    if (top !== window.tops.at(-1)) window.tops.push(top)
+    requestAnimationFrame(look)
+  }
+  look()
+}
+"""
+"""Notes where a part of the page begins, as far as it is in view, in each frame."""
+
 
 @pytest.fixture
 def charts() -> Iterator[ChartServer]:
@@ -91,6 +107,36 @@ def test_a_step_that_fails_while_watched_turns_into_its_cause(
     # Also for somebody who opens the page later.
     page.reload()
     expect(clock).to_be_visible()
+
+
+@pytest.mark.parametrize("outcome", [(fail, width) for fail in FAILS for width in (1280, 768, 360)])
+def test_nothing_below_the_steps_jumps_when_one_fails_or_all_are_done(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, charts: ChartServer, outcome: tuple[str, int]
+) -> None:
+    fail, width = outcome
+    page = dashboard.page
+    page.set_viewport_size({"width": width, "height": 800})
+    token = accounts.with_role("edit")
+    with charts.holding("/workload-0.1.0.tgz"):
+        manifest = xapps.remote_manifest(NAME, url=charts.url, chart="workload", timeout="6s", values={"fail": fail})
+        xapps.apply(manifest)
+        dashboard.sign_in(token, f"/xapps/{xapps.namespace}/{NAME}")
+        health = page.get_by_role("region", name="Health")
+        expect(health).to_be_visible()
+        health.evaluate(NOTE_TOPS)
+    if fail:
+        expect(page.get_by_text("failed after 6 s of 6 s")).to_be_visible()
+        cause = page.get_by_role("region", name="Why it is not Ready")
+        expect(cause.get_by_text(f"container main: {fail}").first).to_be_visible()
+        expect(cause.get_by_text("Last event")).to_be_visible()
+        if fail == "CrashLoopBackOff":
+            expect(cause.get_by_role("region", name="the last words")).to_be_visible()
+    else:
+        expect(page.get_by_role("region", name="It is Ready")).to_be_visible()
+        expect(step(dashboard, "Ready", "done")).to_be_visible()
+    dashboard.screenshots(f"watched-{fail or 'ready'}")
+    tops = page.evaluate("tops")
+    assert max(tops) - min(tops) <= MOVED_PIXELS_MAX, tops
 
 
 def test_a_chart_that_the_repository_does_not_have_is_looked_for_again(

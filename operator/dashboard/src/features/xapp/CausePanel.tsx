@@ -4,6 +4,7 @@ import { Message } from '~/features/xapp/Message'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { Remedies } from '~/features/xapp/Remedies'
 import { useCause } from '~/features/xapp/useCause'
+import { useHealth } from '~/features/xapp/useHealth'
 import { useLastLines } from '~/features/xapp/useLastLines'
 import { describeError } from '~/lib/problem'
 import { adviceFor } from '~/lib/xapp/advice'
@@ -30,6 +31,8 @@ import { Time } from '~/ui/Time'
 
 import styles from './CausePanel.module.css'
 
+const EVENTS_SHOWN = 8
+
 /** The same while its details are on their way: what the xApp itself says. */
 export function CauseSkeleton(): ReactElement {
   const { record } = useOpenXApp()
@@ -45,23 +48,65 @@ export function CauseSkeleton(): ReactElement {
   )
 }
 
-/** Why the xApp is not Ready, with the last words of the container at fault, and what to do. */
-export function CausePanel(): ReactElement | null {
-  const { record } = useOpenXApp()
+/**
+ * Why the xApp is not Ready, with the last words of the container at fault, and what to do. While somebody watches, it
+ * has room for that from the beginning, so that nothing below moves when a step fails.
+ */
+export function CausePanel({ isWatched }: { isWatched: boolean }): ReactElement | null {
+  const { record, goneAt } = useOpenXApp()
   const { cause, waitsFor } = useCause()
-  if (cause !== null) return <CauseCard cause={cause} />
-  if (waitsFor === null) return null
+  const isReady = isWatched && goneAt === null && record.ready
+  if (cause === null && waitsFor === null && !isReady) return null
   return (
-    <Card title={record.phase === 'Uninstalling' ? 'It is being uninstalled' : 'What it waits for'}>
+    <div className={isWatched ? styles.room : undefined}>
+      {cause !== null ? <CauseCard cause={cause} /> : <ProgressCard message={waitsFor ?? record.message} />}
+    </div>
+  )
+}
+
+/** What the xApp waits for, or that this is over. */
+function ProgressCard({ message }: { message: string | null }): ReactElement {
+  const { record } = useOpenXApp()
+  const title =
+    record.phase === 'Uninstalling' ? 'It is being uninstalled' : record.ready ? 'It is Ready' : 'What it waits for'
+  return (
+    <Card title={title}>
       <div className={styles.message}>
-        <Message>{waitsFor}</Message>
+        <Message>{message}</Message>
       </div>
+      <LastEvents />
     </Card>
   )
 }
 
+function LastEvents(): ReactElement | null {
+  const events = useHealth().data?.events.slice(0, EVENTS_SHOWN) ?? []
+  if (events.length === 0) return null
+  return (
+    <Row label="Events" actions={<EventsLink />}>
+      <ul className={styles.events}>
+        {events.map(({ reason, message, object, lastSeen }, index) => (
+          <li key={index}>
+            <Text lines={1}>{`${reason ?? ''}: ${message ?? ''} (${object.kind ?? ''} ${object.name ?? ''})`}</Text>
+            <Time at={lastSeen} />
+          </li>
+        ))}
+      </ul>
+    </Row>
+  )
+}
+
+function EventsLink(): ReactElement {
+  const { id } = useOpenXApp()
+  return (
+    <ButtonLink to="/xapps/$namespace/$name/events" params={id} size="small">
+      Events
+    </ButtonLink>
+  )
+}
+
 function CauseCard({ cause }: { cause: Cause }): ReactElement {
-  const { record, id } = useOpenXApp()
+  const { record } = useOpenXApp()
   const { culprit, lastEvent, message, restored } = cause
   const said = kubeletMessage(cause)
   const advice = adviceFor(record, cause)
@@ -93,14 +138,7 @@ function CauseCard({ cause }: { cause: Cause }): ReactElement {
       )}
       {culprit !== null && culprit.hasRun && <LastWords culprit={culprit} />}
       {lastEvent !== null && (
-        <Row
-          label="Last event"
-          actions={
-            <ButtonLink to="/xapps/$namespace/$name/events" params={id} size="small">
-              Events
-            </ButtonLink>
-          }
-        >
+        <Row label="Last event" actions={<EventsLink />}>
           <Copyable text={lastEvent.message ?? ''} label="Copy the message of the event">
             <Text>{`${lastEvent.reason ?? ''}: ${lastEvent.message ?? ''}`}</Text>, {timesText(lastEvent.count)},{' '}
             <Time at={lastEvent.lastSeen} show="both" />

@@ -34,7 +34,7 @@ export function OverviewPage(): ReactElement {
       <div className={styles.pane}>
         <HeldRevision />
         {isWatched && <ProgressLine />}
-        <CausePanel />
+        <CausePanel isWatched={isWatched} />
         {!isWatched && <ProgressLine />}
         <HealthPanel />
       </div>
