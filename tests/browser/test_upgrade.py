@@ -29,6 +29,7 @@ def test_an_uploaded_chart_is_replaced_by_a_newer_one(
     dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/{NAME}/upgrade")
     page = dashboard.page
     expect(page.get_by_text("version 0.1.0")).to_be_visible()
+    expect(page.get_by_text("Without another chart, the one that is there stays.")).to_be_visible()
     dashboard.check_accessibility()
     dashboard.screenshots("upgrade")
     version = page.get_by_role("textbox", name="Version", exact=True)
@@ -51,6 +52,36 @@ def test_an_uploaded_chart_is_replaced_by_a_newer_one(
     xapps.wait_until(lambda: xapps.status(NAME).get("release", {}).get("chartVersion") == "0.2.0", what="the upgrade")
     spec = (xapps.get("xapp", NAME) or {})["spec"]
     assert (spec["version"], spec["values"]) == ("0.2.0", {"greeting": "mine"})
+
+
+def test_a_chart_from_a_secret_says_so_and_a_file_takes_its_place(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    manifest = xapps.secret_manifest(NAME, chart(), values={"greeting": "mine"})
+    xapps.apply(manifest)
+    xapps.wait_ready(NAME)
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/{NAME}/upgrade")
+    page = dashboard.page
+    source = manifest["spec"]["archive"]["secretRef"]
+    kept = page.get_by_text(f"The chart of this xApp is kept in Secret/{source['name']}, key {source['key']}")
+    expect(kept).to_be_visible()
+    expect(
+        page.get_by_text("Without another file, it stays. A file that you choose here takes its place")
+    ).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("upgrade-from-a-secret")
+    choose_chart(page, chart("0.2.0"))
+    expect(page.get_by_text("hello 0.2.0", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("No object changes.")).to_be_visible()
+    page.get_by_role("region", name="Upgrade").get_by_role("button", name="Upgrade", exact=True).click()
+
+    page.wait_for_url(f"**/xapps/{xapps.namespace}/{NAME}")
+    archive = (xapps.get("xapp", NAME) or {})["spec"]["archive"]
+    assert set(archive) == {"chartArchiveRef", "digest"}
+    dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/upgrade")
+    expect(page.get_by_text("Without another chart, the one that is there stays.")).to_be_visible()
+    expect(kept).to_have_count(0)
 
 
 def test_a_remote_chart_is_upgraded_to_a_version_of_its_repository(

@@ -2,6 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue } from 'react'
 
 import { repositoriesQuery } from '~/api/queries/repositories'
+import { Notice } from '~/ui/Notice'
+import { Text } from '~/ui/Text'
 
 import styles from './deploy.module.css'
 import type { FieldsProps } from './IdentityFields'
@@ -29,9 +31,7 @@ export function UpgradeChart({ form, namespace, bytesMax, ...props }: UpgradeCha
   if (method === 'upload') {
     return (
       <div className={styles.stack}>
-        {draft.value.upload === null && (
-          <p className={styles.muted}>Without another chart, the one that is there stays.</p>
-        )}
+        <StoredChart form={form} />
         <UploadChart
           upload={draft.value.upload}
           error={props.problems.get('file') ?? null}
@@ -58,4 +58,37 @@ export function UpgradeChart({ form, namespace, bytesMax, ...props }: UpgradeCha
       )}
     </div>
   )
+}
+
+/** Where the chart is that stays without another one. */
+function StoredChart({ form }: { form: UpgradeForm }) {
+  const kept = objectOf(form.archive)
+  if (kept === null) {
+    return form.draft.value.upload === null ? (
+      <p className={styles.muted}>Without another chart, the one that is there stays.</p>
+    ) : null
+  }
+  return (
+    <Notice
+      title={
+        <>
+          The chart of this xApp is kept in <Text>{`${kept.kind}/${kept.name}`}</Text>, key <Text>{kept.key}</Text>
+        </>
+      }
+    >
+      {`Without another file, it stays. A file that you choose here takes its place: the xApp does not read the ${kept.kind} any more. If a tool applies this XApp from Git, change the chart there instead, or the tool undoes the upgrade.`}
+    </Notice>
+  )
+}
+
+/** Returns the Secret or ConfigMap that holds the chart; null if it was uploaded. */
+function objectOf(archive: UpgradeForm['archive']): { kind: string; name: string; key: string } | null {
+  for (const [field, kind] of [
+    ['secretRef', 'Secret'],
+    ['configMapRef', 'ConfigMap'],
+  ] as const) {
+    const reference = archive?.[field] as { name: string; key: string } | null | undefined
+    if (reference) return { kind, ...reference }
+  }
+  return null
 }

@@ -71,6 +71,8 @@ export interface UpgradeForm {
   method: Method
   stored: DeployFields
   fields: DeployFields
+  /** Where the chart is stored that is there now; null: in a repository. */
+  archive: XAppSpecification['archive']
   /** The chart that the upgrade would bring, or that is there now. */
   chart: ChartDescription | null
   /** Where the version comes from, unless that is plain. */
@@ -179,6 +181,7 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search,
     method,
     stored,
     fields,
+    archive: specification.archive,
     versionNote: versionNote(fields.version, ofChart),
     chart: coming ?? current.data ?? null,
     problems,
