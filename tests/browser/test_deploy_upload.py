@@ -27,6 +27,17 @@ from tests.support.xapps import XAppClient
 
 SLOW_BYTES_A_SECOND: Final = 20_000
 AT_BOTTOM: Final = "scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 1"
+DROP_BESIDE: Final = """
+kind => {
+  const data = new DataTransfer()
+  if (kind === 'Files') data.items.add(new File(['a'], 'beside.tgz'))
+  else data.setData(kind, 'text')
+  const isPrevented = (type) => !document.body.dispatchEvent(
+    new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer: data }))
+  return { dragover: isPrevented('dragover'), drop: isPrevented('drop'), effect: data.dropEffect }
+}
+"""
+"""Returns whether the page keeps the browser from what it does with something that is dropped."""
 
 
 def test_a_dropped_chart_becomes_ready_in_five_actions(
@@ -61,6 +72,25 @@ def test_a_dropped_chart_becomes_ready_in_five_actions(
     expect(page.get_by_role("textbox", name="Team")).to_have_value("ran")
     expect(page.get_by_role("combobox", name="Namespace")).to_have_value(xapps.namespace)
     expect(page.get_by_role("textbox", name="xApp name")).to_have_value("")
+
+
+def test_a_file_dropped_beside_the_box_does_not_open_in_place_of_the_page(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    address = f"/deploy?namespace={xapps.namespace}"
+    dashboard.sign_in(accounts.with_role("admin"), address)
+    expect(page.get_by_role("group", name="Drop a packed chart")).to_be_visible()
+    organization = page.get_by_role("textbox", name="Organization")
+    organization.fill("acme")
+    assert page.evaluate(DROP_BESIDE, "Files") == {"dragover": True, "drop": True, "effect": "none"}
+    # A text that is dragged is none of our business.
+    assert page.evaluate(DROP_BESIDE, "text/plain") == {"dragover": False, "drop": False, "effect": "none"}
+    expect(page).to_have_url(f"{dashboard.url}{address}")
+    expect(organization).to_have_value("acme")
+    # The box itself still takes it.
+    drop_chart(page, chart())
+    expect(page.get_by_text("hello 0.1.0")).to_be_visible()
 
 
 def test_one_press_submits_below_a_field_that_it_ends(
