@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.browser.deploy_steps import save_repository
 from tests.browser.shell import copied_command, in_shell
 from tests.localcluster import Cluster
 from tests.support.apiserver import JsonObject
@@ -159,6 +160,23 @@ def test_settings_of_a_repository_are_changed_here_or_in_a_shell(
     xapps.apply(repository_manifest(namespace))
     in_shell(of_kubectl, cluster)
     xapps.wait_gone("chartrepository", "acme")
+
+
+def test_more_xapps_than_a_repository_names_are_found_in_the_list(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    with ChartServer() as server:
+        server.add("hello", "0.1.0", chart_archive())
+        for number in range(12):
+            manifest = xapps.remote_manifest(f"acme-ran-n{number:02}", url=server.url, chart="hello", suspend=True)
+            manifest["spec"]["repoName"] = "charts-of-acme"
+            xapps.apply(manifest)
+        page = dashboard.page
+        save_repository(xapps, server.url, "charts-of-acme")
+        dashboard.sign_in(accounts.with_role("view"), f"/repositories/{xapps.namespace}/charts-of-acme")
+        page.get_by_role("link", name="2 more", exact=True).click()
+        expect(page).to_have_url(f"{dashboard.url}/xapps?search=charts-of-acme&namespace={xapps.namespace}")
+        expect(page.get_by_role("link", name=re.compile("^acme-ran-n"))).to_have_count(12)
 
 
 def test_a_reader_sees_why_repositories_cannot_be_changed(

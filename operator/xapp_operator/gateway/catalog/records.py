@@ -278,7 +278,7 @@ def build_entry(
         record_json=summary[:-1] + b"," + pack_json(_select(whole, _OTHER_FIELDS))[1:],
         details_json=pack_json(details),
         sort_keys=tuple((values[sort], uid) for sort in XAPP_SORTS),
-        filter_fields=FilterFields.from_record(whole, facets=intern, chart=text(obj(whole, "chart"), "name")),
+        filter_fields=FilterFields.from_record(whole, facets=intern),
         summary_length=len(summary) - 1,
         generation=generation,
         observed_generation=observed_generation,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.json import JsonObject, text
+from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import HealthStatus, Phase
 from xapp_operator.gateway.catalog.object_store import FilterValues
 
@@ -17,7 +17,7 @@ FACETS: Final = (*RECORD_FACETS, "attention")
 """What a list filters by equality, in the order of `FilterFields.facets`."""
 
 SEARCH_FIELDS: Final = ("name", "xAppName", "organization", "team", "owner", "message")
-"""Fields of a record in which `search` looks; and in the name of its chart."""
+"""Fields of a record in which `search` looks; and in the names of its chart and of its repository."""
 _SEARCH_SEPARATOR: Final = "\x00"
 
 _TRUE, _FALSE = "true", "false"
@@ -45,15 +45,16 @@ class FilterFields:
     search_text: str
 
     @classmethod
-    def from_record(cls, record: JsonObject, *, facets: Callable[[str], str], chart: str) -> FilterFields:
+    def from_record(cls, record: JsonObject, *, facets: Callable[[str], str]) -> FilterFields:
         """Return the fields of a record; `facets` makes one string of equal values."""
-        searched = [text(record, field) for field in SEARCH_FIELDS]
+        chart = obj(record, "chart")
+        searched = [text(record, field) for field in SEARCH_FIELDS] + [text(chart, "name"), text(chart, "repoName")]
         return cls(
             facets=(
                 *(facets(text(record, facet)) for facet in RECORD_FACETS),
                 _TRUE if needs_attention(record) else _FALSE,
             ),
-            search_text=_SEARCH_SEPARATOR.join((*searched, chart)).casefold(),
+            search_text=_SEARCH_SEPARATOR.join(searched).casefold(),
         )
 
 

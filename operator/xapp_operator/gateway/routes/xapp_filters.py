@@ -34,8 +34,8 @@ XAPP_FILTER_DOCS: Final = (
     ),
     document_filter(
         "search",
-        "Only xApps with this text in name, xAppName, organization, team, owner, chart name or message; "
-        "case-insensitive.",
+        "Only xApps with this text in name, xAppName, organization, team, owner, chart name, repository name or "
+        "message; case-insensitive.",
     ),
 )
 

@@ -181,11 +181,11 @@ def test_attention_is_for_what_needs_a_person(status: Any, metadata: Any, attent
     assert entry.filter_fields.facets[FACETS.index("attention")] == attention
 
 
-def test_search_looks_in_owner_chart_and_message_too() -> None:
-    spec: JsonObject = {"owner": "Jane Doe", "chartName": "kpi-monitor"}
+def test_search_looks_in_owner_chart_repository_and_message_too() -> None:
+    spec: JsonObject = {"owner": "Jane Doe", "chartName": "kpi-monitor", "repoName": "Acme-Charts"}
     text = build_xapp_entry(raw_xapp(spec=spec, status=ready_status())).filter_fields.search_text
 
-    for found in ("jane doe", "kpi-monitor", "helm install succeeded", "acme-ran-hello", "ran"):
+    for found in ("jane doe", "kpi-monitor", "acme-charts", "helm install succeeded", "acme-ran-hello", "ran"):
         assert found in text
 
 

@@ -52,7 +52,14 @@ export function UsedBy({ repository, all = false }: { repository: Repository; al
           </Link>
         </li>
       ))}
-      {usedBy.count > shown.length && <li className={styles.muted}>{`${usedBy.count - shown.length} more`}</li>}
+      {usedBy.count > shown.length && (
+        <li>
+          {/* The search looks in the name of the repository too. */}
+          <Link to="/xapps" search={{ namespace: [namespace], search: repository.name }}>
+            {`${usedBy.count - shown.length} more`}
+          </Link>
+        </li>
+      )}
     </ul>
   )
 }
