@@ -62,6 +62,28 @@ def test_a_bad_parameter_is_dropped_with_a_note(signed_in: Dashboard) -> None:
     expect(signed_in.page).to_have_url(f"{signed_in.url}/about")
 
 
+def test_what_an_xapp_does_not_have_is_dropped_from_the_address_with_a_note(
+    signed_in: Dashboard, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-hello", chart_archive()))
+    xapps.wait_ready("acme-ran-hello")
+    page, address = signed_in.page, f"/xapps/{xapps.namespace}/acme-ran-hello"
+    for path, query, note in (
+        ("manifest", "object=ConfigMap/none", "Not in the manifest: ConfigMap/none. This is its first object."),
+        ("history", "revision=99", "Not in the history: revision 99."),
+        ("events", "page=900", "There is no page 900. This is page 1."),
+    ):
+        signed_in.open(f"{address}/{path}?{query}")
+        expect(page.get_by_text(note)).to_be_visible()
+        expect(page).to_have_url(f"{signed_in.url}{address}/{path}")
+    signed_in.open(f"{address}/manifest?object=ConfigMap/none")
+    dropped = page.get_by_text("Not in the manifest")
+    expect(dropped).to_be_visible()
+    signed_in.check_accessibility()
+    page.get_by_role("navigation", name="Objects of the manifest").get_by_role("link").first.click()
+    expect(dropped).to_have_count(0)
+
+
 def test_only_pages_that_listen_to_changes_are_called_live(signed_in: Dashboard) -> None:
     page = signed_in.page
     live = page.get_by_text("Live", exact=True)

@@ -1,7 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { Download } from 'lucide-react'
-import { useMemo, type ReactElement } from 'react'
+import { useEffect, useMemo, useState, type ReactElement } from 'react'
 
 import { manifestQuery, xappPath } from '~/api/queries/xappDetails'
 import { TextView } from '~/editor/lazy'
@@ -16,6 +16,7 @@ import { CopyAs } from '~/ui/CopyAs'
 import { CopyButton } from '~/ui/CopyButton'
 import { EmptyState } from '~/ui/EmptyState'
 import { Link } from '~/ui/Link'
+import { Notice } from '~/ui/Notice'
 import { Panel } from '~/ui/Panel'
 import { saveText } from '~/ui/saveText'
 import { MiddleText, Text } from '~/ui/Text'
@@ -51,10 +52,19 @@ function Objects({ manifest }: { manifest: string }): ReactElement {
   const { id } = useOpenXApp()
   const { object } = route.useSearch()
   const objects = useMemo(() => manifestObjects(manifest), [manifest])
-  const chosen = objects.find((each) => each.id === object) ?? objects[0]
+  const known = objects.find((each) => each.id === object)
+  const missing = useMissing(object, known === undefined)
+  const chosen = known ?? objects[0]
   if (chosen === undefined) return <EmptyState title="The release has no objects" />
   return (
     <div className={styles.panes}>
+      {missing !== '' && (
+        <div className={styles.note}>
+          <Notice isLive>
+            Not in the manifest: <Text>{missing}</Text>. This is its first object.
+          </Notice>
+        </div>
+      )}
       <nav aria-label="Objects of the manifest" className={styles.list}>
         {objects.map((each) => (
           <Link
@@ -93,6 +103,19 @@ function Objects({ manifest }: { manifest: string }): ReactElement {
       </div>
     </div>
   )
+}
+
+/** Drops an object that the manifest does not have from the address, and returns it until another one is chosen. */
+function useMissing(object: string, isUnknown: boolean): string {
+  const navigate = route.useNavigate()
+  const [missing, setMissing] = useState('')
+  const isDropped = isUnknown && object !== ''
+  if (isDropped && missing !== object) setMissing(object)
+  if (!isUnknown && missing !== '') setMissing('')
+  useEffect(() => {
+    if (isDropped) void navigate({ search: {}, replace: true })
+  }, [isDropped, navigate])
+  return missing
 }
 
 function commandsFor(id: { namespace: string; name: string }, release: string | null) {
