@@ -100,8 +100,8 @@ def test_name_and_reason_of_a_row_are_copied_from_its_menu(
     page = dashboard.page
     dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
     dashboard.sign_in(accounts.with_role("edit"), f"/xapps?namespace={xapps.namespace}")
-    expect(row_of(dashboard, ABOVE)).to_contain_text("spec.suspend is true")
-    for item, text in (("Copy the name", ABOVE), ("Copy the reason", "spec.suspend is true")):
+    expect(row_of(dashboard, ABOVE)).to_contain_text("suspended by spec.suspend")
+    for item, text in (("Copy the name", ABOVE), ("Copy the reason", "suspended by spec.suspend")):
         page.get_by_role("button", name=f"Actions of {ABOVE}", exact=True).click()
         page.get_by_role("menuitem", name=item).click()
         expect(page.get_by_text("Copied", exact=True).first).to_be_visible()

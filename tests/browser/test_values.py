@@ -165,8 +165,10 @@ def test_two_who_edit_at_once_lose_nothing(dashboard: Dashboard, accounts: Accou
 
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text('greeting: "mine"')).to_be_visible()
+    page.get_by_role("button", name="Upgrade", exact=True).focus()
     page.keyboard.press("Control+Enter")
     dashboard.heading(NAME)
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
     xapps.wait_until(lambda: _greeting(xapps) == "mine", what="the greeting that was kept")
 
 

@@ -117,7 +117,7 @@ def test_what_is_asked_of_a_suspended_xapp_does_not_happen_later(settings: Setti
         history.annotate(name)
         await history.cluster.wait(SECONDS)
         (said,) = events(history, "NoEffect")
-        assert said == f"{name} has no effect now: spec.suspend is true: the release is left as it is"
+        assert said == f"{name} has no effect now: suspended by spec.suspend: the release stays as it is"
         history.edit(suspend=False)
 
     history = run_history(settings, play)

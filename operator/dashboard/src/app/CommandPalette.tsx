@@ -44,5 +44,8 @@ export function CommandPalette(): ReactElement {
 }
 
 function focusSearch(): void {
-  document.querySelector<HTMLElement>('#main [data-search]')?.focus()
+  const field = document.querySelector<HTMLElement>('#main [data-search]')
+  field?.focus()
+  // What is typed then is another search.
+  if (field instanceof HTMLInputElement) field.select()
 }

@@ -125,7 +125,7 @@ function UserMenu(): ReactElement {
   return (
     <>
       <MenuButton
-        label={isSignedIn ? shortName(session.user ?? 'Signed in') : 'No sign-in'}
+        label={isSignedIn ? shortName(session.user ?? 'Signed in') : session === undefined ? 'User' : 'No sign-in'}
         variant="quiet"
         icon={<CircleUser size={18} aria-hidden />}
         items={

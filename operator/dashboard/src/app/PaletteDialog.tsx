@@ -140,10 +140,12 @@ export function PaletteDialog({ onClose }: { onClose: () => void }): ReactElemen
 
 /**
  * What can be done on the open page: its buttons, links that look like buttons, and what its menus contain, outside of
- * tables and forms.
+ * tables and forms. A choice is no action.
  */
 function actionsOfPage(): readonly Entry[] {
-  const found = document.querySelectorAll<HTMLElement>('#main button, #main a[data-action]')
+  const found = document.querySelectorAll<HTMLElement>(
+    '#main button:not([aria-haspopup="listbox"]), #main a[data-action]',
+  )
   const known = new Set([''])
   return [...found].flatMap((element, index): Entry[] => {
     const label = element.textContent.trim()

@@ -25,7 +25,15 @@ export function createAppRouter() {
     const staysOnPage = next.replace === true && next.pathname === router.state.resolvedLocation?.pathname
     return commit({ ...next, resetScroll: next.resetScroll ?? !staysOnPage })
   }
+  router.subscribe('onRendered', ({ fromLocation, pathChanged }) => {
+    if (fromLocation !== undefined && pathChanged) focusHeading()
+  })
   return router
+}
+
+/** What had the focus may have gone with its page, while the heading stayed, such as the one that the tabs share. */
+function focusHeading(): void {
+  if (document.activeElement === document.body) document.querySelector<HTMLElement>('#main h1')?.focus()
 }
 
 export type AppRouter = ReturnType<typeof createAppRouter>

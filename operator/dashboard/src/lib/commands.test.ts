@@ -32,6 +32,7 @@ describe('commands to copy', () => {
     expect(words(command)).toEqual([
       'curl',
       '-sS',
+      '--fail-with-body',
       '-X',
       'DELETE',
       'http://gw/api/x?search=it%27s&a=1',

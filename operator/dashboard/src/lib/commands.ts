@@ -36,12 +36,10 @@ export interface CurlRequest {
 
 /** A curl command that expects $GATEWAY and $TOKEN in the environment. */
 export function curlCommand({ method, path, query = {}, headers = {}, json, input, form = [] }: CurlRequest): string {
-  // A script must notice that a change was refused.
   const below = input ?? form.find((part) => part.input !== undefined)?.input
-  const fails = below === undefined ? '' : ' --fail-with-body'
-  const lines = [
-    `curl -sS${fails}${method === 'GET' ? '' : ` -X ${quote(method)}`} ${afterVariable('GATEWAY', path + queryText(query))}`,
-  ]
+  // A script must notice that a change was refused.
+  const change = method === 'GET' ? '' : ` --fail-with-body -X ${quote(method)}`
+  const lines = [`curl -sS${change} ${afterVariable('GATEWAY', path + queryText(query))}`]
   lines.push('-H "Authorization: Bearer $TOKEN"')
   for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`)
   if (json !== undefined) lines.push(`-H 'Content-Type: application/json'`, `--data-raw ${quote(JSON.stringify(json))}`)

@@ -28,6 +28,8 @@ interface FilterMenuProps {
   label: string
   selected: readonly string[]
   choices: readonly FilterChoice[]
+  /** So many choices are read at the most. */
+  limit?: number
   read: ChoicesRead
   onChange: (selected: readonly string[]) => void
   /** Asks for choices that begin with the text; without it there is no field for that. */
@@ -40,6 +42,7 @@ export function FilterMenu({
   label,
   selected,
   choices,
+  limit = Infinity,
   read,
   onChange,
   onPrefix,
@@ -94,6 +97,9 @@ export function FilterMenu({
               </ListBoxItem>
             )}
           </ListBox>
+          {onPrefix !== undefined && choices.length >= limit && (
+            <p className={styles.more}>The {limit} most frequent. Type how others begin.</p>
+          )}
           {choicesFailure(read)}
           <RetryChoices read={read} />
         </Dialog>

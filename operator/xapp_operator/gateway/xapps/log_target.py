@@ -100,8 +100,8 @@ async def find_log_target(context: XAppContext, log_request: LogRequest) -> LogT
     if not pods:
         which = f"no pod {quote_input(log_request.pod)}" if log_request.pod is not None else "no pods"
         raise GatewayNotFound(
-            f"the xApp {quote_input(context.entry.name)} has {which} in its namespace: name none to select the "
-            "newest ready pod, or look at the health of the xApp"
+            f"the xApp {quote_input(context.entry.name)} has {which} in its namespace. Leave out pod to "
+            "read its newest ready pod, or look at the health of the xApp"
         ).with_next(NextRequest("GET", xapp_path(context.entry.namespace, context.entry.name, "health")))
     if log_request.previous:
         pods.sort(key=lambda pod: not _restart_count(pod))

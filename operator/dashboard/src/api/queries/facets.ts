@@ -13,7 +13,10 @@ export interface FacetValue {
 
 export type Facets = Partial<Record<Facet, readonly FacetValue[]>>
 
-/** How many xApps have which value, of those that match the filters. At most 50 values each. */
+/** So many values of a facet the gateway returns at the most. */
+export const FACET_VALUES_MAX = 50
+
+/** How many xApps have which value, of those that match the filters: the most frequent values. */
 export function facetsQuery(facets: readonly Facet[], filters: Query, prefix = '') {
   return queryOptions({
     queryKey: ['xapps', 'facets', { facets, filters, prefix }],

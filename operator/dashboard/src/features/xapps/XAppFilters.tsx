@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { X } from 'lucide-react'
 import { memo, useDeferredValue, useState, type ReactElement } from 'react'
 
-import { facetsQuery, type Facet } from '~/api/queries/facets'
+import { FACET_VALUES_MAX, facetsQuery, type Facet } from '~/api/queries/facets'
 import type { XAppsFilters } from '~/lib/routeSearch'
 import { activeFilters, filtersOf, isFiltered, NO_FILTERS, withoutFilter } from '~/lib/xapps/listQuery'
 import { Button, IconButton } from '~/ui/Button'
@@ -88,6 +88,7 @@ function FacetFilter({ facet, label, search, onChange, onMenu }: FacetFilterProp
       label={label}
       selected={search[facet]}
       choices={query.data?.[facet] ?? []}
+      limit={FACET_VALUES_MAX}
       read={{ what: `${label.toLowerCase()}s`, query }}
       onChange={(values) => onChange({ [facet]: values })}
       onPrefix={WITHOUT_PREFIX.has(facet) ? undefined : setPrefix}

@@ -125,6 +125,32 @@ it('lets only changes wait that move rows which are shown', { timeout: 15_000 },
   expect(result.current.pending).toBeNull()
 })
 
+it.each([
+  ['at once', false],
+  ['when the reader who is at work in the table wants it', true],
+])('sorts rows anew %s when what they are sorted by changes', { timeout: 15_000 }, async (_, isBusy) => {
+  const { result } = renderList({ sort: 'phase' }, () => isBusy)
+  const shown = () => result.current.answer.data?.content.map(({ uid }) => uid).join(' ')
+  await waitFor(() => expect(shown()).toBe('a b c'), { timeout: 3000 })
+  rows = ['b', 'c', 'a']
+  send('modified', { uid: 'a', phase: 'Failed' })
+  if (isBusy) {
+    await waitFor(() => expect(result.current.pending).toBe('The list has changed'), { timeout: 3000 })
+    expect(shown()).toBe('a b c')
+    act(() => result.current.show())
+  }
+  await waitFor(() => expect(shown()).toBe('b c a'), { timeout: 3000 })
+})
+
+it('does not read the list again for changes that move no row', { timeout: 15_000 }, async () => {
+  const { result } = renderList({ sort: 'phase' }, () => false)
+  await waitFor(() => expect(result.current.isReady).toBe(true), { timeout: 3000 })
+  send('modified', { uid: 'a', team: 'ran' })
+  send('modified', { uid: 'of another page', phase: 'Failed' })
+  send('added', { uid: 'd' }) // for this, it is read again
+  await waitFor(() => expect(asked.filter((path) => path === '/api/xapps')).toHaveLength(2), { timeout: 3000 })
+})
+
 it('takes a row out at once that the reader removed', { timeout: 15_000 }, async () => {
   const { result, shown } = await openList(() => true)
   send('deleted', { uid: 'a' })

@@ -48,7 +48,8 @@ export interface LiveList {
 
 /**
  * Reads a page of the list and keeps it up to date. The stream begins with the first change that the page does not
- * contain, and goes on while other pages with the same filters are shown. A changed row changes in its place. While
+ * contain, and goes on while other pages with the same filters are shown. A changed row changes in its place, and takes
+ * another place where what the list is sorted by has changed. While
  * `isBusy` says that the reader is at work in the table, new rows and rows that are gone wait, unless no row moves, or
  * it is the reader who removed a row.
  */
@@ -130,10 +131,14 @@ export function useLiveList({ query, filters, isBusy, onGone }: LiveListOptions)
   const onChange = (change: Change): void => {
     const { type, record } = change
     later('counts', COUNT_AGAIN_MILLISECONDS, readCounts)
+    const isSortedAnew = sortsAnew(client.getQueryData(list.queryKey)?.content ?? NO_ROWS, record, query.sort)
     if (type === 'deleted' && removedHere.get().has(record.uid)) takeOut(record.uid)
     else client.setQueryData(list.queryKey, (page) => page && withChange(page, record))
     for (const changed of underWay.current) changed.set(record.uid, record)
-    if (type === 'modified') return
+    if (type === 'modified') {
+      if (isSortedAnew) later('list', READ_AGAIN_MILLISECONDS, () => void latest.current.readAgain(false))
+      return
+    }
     if (type === 'deleted') onGone(record.uid)
     wait((before) => pendingAfter(before, change))
     later('list', READ_AGAIN_MILLISECONDS, () => void latest.current.readAgain(false))
@@ -179,6 +184,13 @@ export function useLiveList({ query, filters, isBusy, onGone }: LiveListOptions)
   const isOfShown = shownPage !== undefined && haveSameRows(pending.shown, shownPage.content)
   const readAt = (): number => client.getQueryState(list.queryKey)?.dataUpdatedAt ?? 0
   return { answer, readAt, pending: isOfShown ? pending.text : null, show, isReady }
+}
+
+/** Returns whether the row of the change is shown, and what the list is sorted by is another value now. */
+function sortsAnew(rows: readonly XApp[], record: Partial<XApp> & { uid: string }, sort: Query[string]): boolean {
+  const before = rows.find(({ uid }) => uid === record.uid)
+  if (before === undefined || typeof sort !== 'string' || !(sort in record)) return false
+  return before[sort as keyof XApp] !== record[sort as keyof XApp]
 }
 
 function withChange(page: XAppsRead, record: XApp): XAppsRead {
