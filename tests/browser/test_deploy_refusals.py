@@ -222,7 +222,7 @@ def test_changed_values_that_meet_existing_objects_go_on_with_their_adoption(
     expect(page.get_by_text("1 object")).to_be_visible()
     expect(page.get_by_role("button", name="Adopt it")).to_have_count(0)
     page.get_by_role("button", name="Upgrade", exact=True).click()
-    dashboard.heading(NAME)
+    expect(page).to_have_url(re.compile(rf"/{NAME}$"))
     xapps.wait_ready(NAME)
     assert (xapps.get("xapp", NAME) or {})["spec"]["adopt"] is True
 

@@ -88,6 +88,10 @@ def test_the_list_is_filtered_by_its_values_and_back_restores_it(
     expect(page.get_by_role("checkbox", name="Select acme-ran-one")).to_be_focused()
     expect(page.get_by_text("1 selected")).to_be_visible()
     assert page.evaluate("getSelection().toString()") == ""
+    page.get_by_role("searchbox", name="Search xApps").fill("two")
+    expect(page.get_by_text("1 selected, 1 not on this page")).to_be_visible()
+    page.get_by_role("searchbox", name="Search xApps").fill("")
+    expect(page.get_by_text("not on this page")).to_have_count(0)
 
     # When the last row of the last page is gone, the page before follows; a page that never was leads to the first one.
     dashboard.open(f"/xapps?namespace={xapps.namespace}&page=2&per_page=1")

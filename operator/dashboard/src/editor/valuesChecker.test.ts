@@ -102,7 +102,7 @@ it('ends a worker that never has read the text', () => {
   subject.check('replicas: 0\n')
   vi.advanceTimersByTime(STEP_TIMEOUT_MS)
   expect(Inline.ended).toBe(1)
-  expect(checks[0]?.unchecked).toContain('to read the values')
+  expect(checks[0]?.unchecked).toContain('to read this text')
   expect(checks.at(-1)).toMatchObject({ unchecked: null, problems: [{ line: 1, path: 'replicas' }] })
 })
 

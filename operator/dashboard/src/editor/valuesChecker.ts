@@ -24,9 +24,9 @@ export interface WorkerLike {
 }
 
 const READ_TOO_SLOW =
-  'It takes longer than half a second to read the values, so they are not checked here. The preview checks them.'
+  'It takes longer than half a second to read this text, so it is not checked here, only when it is sent.'
 const SCHEMA_TOO_SLOW =
-  'A pattern in the schema of the chart takes longer than half a second, so the values are not checked here. The preview checks them.'
+  'A pattern of the schema takes longer than half a second, so the text is not checked here, only when it is sent.'
 
 /**
  * Checks the values of one page, one text at a time: a newer text replaces one that waits.

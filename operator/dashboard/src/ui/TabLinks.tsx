@@ -25,7 +25,12 @@ export function TabLinks({ label, current, children }: TabLinksProps): ReactElem
     }
     showLink()
     // With Back, the router scrolls the row to where it was when the page was left.
-    return router.subscribe('onRendered', showLink)
+    const stop = router.subscribe('onRendered', showLink)
+    window.addEventListener('resize', showLink)
+    return () => {
+      stop()
+      window.removeEventListener('resize', showLink)
+    }
   }, [current, router])
   return (
     <nav ref={row} aria-label={label} className={styles.tabs}>

@@ -186,6 +186,7 @@ export function XAppsPage(): ReactElement {
                   <SelectionBar
                     ref={selection}
                     selected={[...selected.values()]}
+                    rows={rows}
                     onUninstall={() => setUninstalling(true)}
                     onClear={() => setSelected(new Map())}
                   />
@@ -275,17 +276,19 @@ const PageActions = memo(function PageActions({ search, sort, order }: PageActio
 interface SelectionBarProps {
   ref: Ref<HTMLDivElement>
   selected: readonly XApp[]
+  rows: readonly XApp[]
   onUninstall: () => void
   onClear: () => void
 }
 
-function SelectionBar({ ref, selected, onUninstall, onClear }: SelectionBarProps): ReactElement {
+function SelectionBar({ ref, selected, rows, onUninstall, onClear }: SelectionBarProps): ReactElement {
   const right = useUninstallRight(selected)
+  const elsewhere = selected.filter(({ uid }) => !rows.some((row) => row.uid === uid)).length
   return (
     <div ref={ref} tabIndex={-1} className={styles.selection} role="status">
       {selected.length > 0 && (
         <>
-          {selected.length} selected
+          {selected.length} selected{elsewhere > 0 && `, ${elsewhere} not on this page`}
           <Button size="small" variant="danger" right={right} onPress={onUninstall}>
             Uninstall...
           </Button>

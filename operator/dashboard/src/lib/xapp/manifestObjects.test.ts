@@ -36,9 +36,15 @@ describe('the objects of a manifest', () => {
   })
 
   it('without kind or name are numbered', () => {
-    expect(manifestObjects('a: 1\n---\nkind: B\nmetadata: {name: y}\n').map(({ id }) => id)).toEqual([
-      'Object/1',
-      'B/2',
-    ])
+    expect(manifestObjects('a: 1\n---\nkind: B\nmetadata: {}\n').map(({ id }) => id)).toEqual(['Object/1', 'B/2'])
+  })
+
+  it.each([
+    ['{name: y}', 'y'],
+    ['{name: "y", labels: {name: no}}', 'y'],
+    ["{labels: {name: no, 'name: x': a}, note: 'name: no',\n  name: 'y'} # name: z", 'y'],
+    ['{labels: {name: no}}\nname: no', '1'],
+  ])('have the name of metadata in braces: %s', (metadata, name) => {
+    expect(manifestObjects(`kind: B\nmetadata: ${metadata}\n`)[0]?.name).toBe(name)
   })
 })

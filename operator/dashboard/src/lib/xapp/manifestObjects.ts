@@ -42,6 +42,8 @@ function topLevelValue(text: string, key: string): string | null {
 }
 
 function metadataName(text: string): string | null {
+  const inBraces = /^metadata:\s*\{/m.exec(text)
+  if (inBraces !== null) return nameInBraces(text.slice(inBraces.index + inBraces[0].length))
   const lines = text.split('\n')
   const begin = lines.findIndex((line) => /^metadata:\s*$/.test(line))
   if (begin < 0) return null
@@ -52,6 +54,21 @@ function metadataName(text: string): string | null {
     if (own === 0) return null
     indent ??= own
     if (own === indent && line.slice(own).startsWith('name:')) return scalar(line.slice(own + 'name:'.length))
+  }
+  return null
+}
+
+/** The name in what follows `metadata: {`, where names of labels do not count. */
+function nameInBraces(text: string): string | null {
+  let depth = 1
+  for (const [part, quoted] of text.matchAll(
+    /("[^"]*"|'[^']*')|[{}[\]]|(?<![\w./-])name:\s*("[^"]*"|'[^']*'|[^\s,{}[\]]+)/g,
+  )) {
+    if (quoted !== undefined) continue
+    if ('{['.includes(part)) depth += 1
+    else if ('}]'.includes(part)) depth -= 1
+    else if (depth === 1) return scalar(part.slice('name:'.length))
+    if (depth === 0) return null
   }
   return null
 }
