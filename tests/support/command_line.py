@@ -66,6 +66,14 @@ class CommandLine:
         os.close(control)
         return Finished(process.wait(TIMEOUT_SECONDS), seen, "")
 
+    def environment_of_shell(self, programs: Path) -> dict[str, str]:
+        """Return what an interactive shell needs to run `xapp`, which becomes a program in the folder `programs`."""
+        programs.mkdir(exist_ok=True)
+        (programs / "xapp").write_text(f"#!{sys.executable}\n{PROGRAM}\n")
+        (programs / "xapp").chmod(0o755)
+        found = {"PATH": f"{programs}:{os.environ['PATH']}", "TERM": "xterm", "LANG": "C.UTF-8"}
+        return {**self._environment({}), **found}
+
     def _environment(self, changes: Mapping[str, str]) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if key in {"PATH", "PYTHONPATH", "LANG"}}
         return {**kept, "HOME": str(self.home), "PYTHONUTF8": "1", **self.environment, **changes}

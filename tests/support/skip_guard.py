@@ -14,6 +14,7 @@ VARIABLE = "XAPP_FORBID_SKIPS"
 FOLDERS = (
     "tests/browser/",
     "tests/e2e/",
+    "tests/integration/cli/",
     "tests/integration/localrun/",
     "tests/integration/realnode/",
     "tests/security/signatures/",

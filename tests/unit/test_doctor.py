@@ -23,7 +23,7 @@ COPIED = (
 )
 OF_THE_SYSTEM = ("bash", "cat", "dirname", "grep", "sed", "sha256sum", "sort", "timeout", "tr")
 NEEDS = [line.split("|") for line in (ROOT / "hack/machine-needs.txt").read_text().splitlines() if line[0] != "#"]
-NEEDED = ("base", "pages", "browser")
+NEEDED = ("base", "pages", "shells", "browser")
 
 Answer = subprocess.CompletedProcess[str]
 RunDoctor = Callable[..., Answer]

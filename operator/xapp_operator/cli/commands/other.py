@@ -29,6 +29,14 @@ from xapp_operator.cli.session import Session, Table, segment
 app = typer.Typer()
 
 COMPLETE_VARIABLE: Final = "_XAPP_COMPLETE"
+ZSH_REGISTRATION: Final = "compdef _xapp_completion xapp"
+ZSH_REGISTRATION_OR_CALL: Final = f"""\
+if [[ $funcstack[1] == _xapp ]]; then
+  _xapp_completion "$@"
+else
+  {ZSH_REGISTRATION}
+fi"""
+"""A file of zsh's fpath is the body of the function `_xapp`: it has to complete, not to register itself."""
 SERVICES: Final = Table(
     columns=(
         Column("NAMESPACE"),
@@ -119,6 +127,8 @@ def completion(
 ) -> None:
     """Print a script that lets a shell complete commands, options, and names of xApps and namespaces."""
     script = get_completion_script(prog_name="xapp", complete_var=COMPLETE_VARIABLE, shell=shell.value)
+    if shell is Shell.ZSH:
+        script = script.replace(ZSH_REGISTRATION, ZSH_REGISTRATION_OR_CALL)
     session.output.raw(f"{script}\n")
 
 

@@ -158,7 +158,8 @@ def _plan_removal(inputs: PlanInput) -> Action:
 
 
 def _plan_suspended(inputs: PlanInput) -> Action | None:
-    return Wait(Reason.SUSPENDED, "suspended by spec.suspend: the release stays as it is") if inputs.spec.suspend else None
+    message = "suspended by spec.suspend: the release stays as it is"
+    return Wait(Reason.SUSPENDED, message) if inputs.spec.suspend else None
 
 
 def _plan_unavailable_releases(inputs: PlanInput) -> Action | None:

@@ -101,7 +101,8 @@ def render_repository_status(
     conditions = ConditionSet(stored.conditions or (), generation=repository.metadata.generation, now=utc(now))
     conditions.remove(RECONCILING, STALLED)
     if error is None:
-        message = "a registry has no index" if charts is None else f"the index lists {charts} chart{'' if charts == 1 else 's'}"
+        listed = "1 chart" if charts == 1 else f"{charts} charts"
+        message = "a registry has no index" if charts is None else f"the index lists {listed}"
         conditions.set(READY, status=True, reason="Fetched", message=message)
     else:
         reason = error.reason or Reason.CHART_PULL_FAILED
