@@ -221,7 +221,11 @@ def test_a_page_that_loads_shows_its_layout(dashboard: Dashboard, accounts: Acco
         dashboard.open(path)
         expect(page.get_by_label("Loading").first).to_be_visible()
         dashboard.screenshots(f"loading-{'one' if path == base else path[1:]}")
+        tabs = page.get_by_role("navigation", name="Pages of this xApp").bounding_box() if path == base else None
         while held:
             held.pop().continue_()
         page.unroute(HELD)
         wait_for(page, TABS[""] if path == base else PAGES[path])
+        if path == base:
+            assert tabs is not None  # from the beginning, and in their place
+            assert page.get_by_role("navigation", name="Pages of this xApp").bounding_box() == tabs

@@ -95,6 +95,8 @@ def test_a_repository_is_tested_saved_browsed_and_removed(
     dashboard.screenshots("repository")
     page.get_by_role("button", name="Remove acme...").click()
     expect(page.get_by_role("button", name="Keep")).to_be_focused()
+    dashboard.check_accessibility()
+    dashboard.screenshots("repository-remove")
     page.get_by_role("button", name="Remove acme", exact=True).click()
     dashboard.heading("Repositories")
     xapps.wait_gone("chartrepository", "acme")

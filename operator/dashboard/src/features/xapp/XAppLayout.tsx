@@ -73,7 +73,7 @@ function LayoutOf({ id }: { id: XAppId }): ReactElement {
       >
         <Announcer />
         <StateBars query={query} />
-        <XAppTabs />
+        <XAppTabs id={id} />
         <Outlet />
       </Page>
       {/* Here, where no news of the xApp closes it or gives it another revision. */}
@@ -221,7 +221,10 @@ function Unread({ id, error, query }: UnreadProps): ReactElement {
       ) : error !== null && error !== undefined && !isSaidOnce(error) ? (
         <ProblemPanel error={error} onRetry={() => void query.refetch()} isRetrying={query.isFetching} />
       ) : (
-        <Skeleton lines={8} />
+        <>
+          <XAppTabs id={id} />
+          <Skeleton lines={8} />
+        </>
       )}
     </Page>
   )

@@ -1,7 +1,7 @@
 import { useLocation, useNavigate } from '@tanstack/react-router'
 import type { ReactElement } from 'react'
 
-import { useOpenXApp } from '~/features/xapp/openXApp'
+import type { XAppId } from '~/api/queries/xappDetails'
 import type { MappedKeys } from '~/lib/keyMap'
 import { Link } from '~/ui/Link'
 import { TabLinks } from '~/ui/TabLinks'
@@ -19,8 +19,7 @@ const TABS = [
 ] as const
 
 /** The pages of one xApp; the keys 1 to 8 open them. */
-export function XAppTabs(): ReactElement {
-  const { id } = useOpenXApp()
+export function XAppTabs({ id }: { id: XAppId }): ReactElement {
   const navigate = useNavigate()
   const { pathname } = useLocation()
   useKeyBindings([
