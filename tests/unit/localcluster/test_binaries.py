@@ -233,7 +233,7 @@ def test_what_must_be_built_is_named_with_the_time_that_it_takes(tmp_path: Path)
     binaries.resolve(["helm", "kubectl", "etcd"])
     binaries.resolve(["helm"])
 
-    minutes = round((110 + 330 + 740) / len(os.sched_getaffinity(0)) / 60)
+    minutes = round((85 + 280 + 680) / len(os.sched_getaffinity(0)) / 60)
     assert [line for line in lines if line.startswith("missing")] == [
         "missing: etcd, helm, kubectl. What is neither on PATH nor can be downloaded is built from source, once per "
         f"machine: all of it takes about {minutes} min here"
