@@ -58,9 +58,13 @@ def test_a_repository_is_saved_shown_listed_and_removed(client: GatewayClient) -
     response = save(client)
     assert response.status_code == 201
     assert response.headers["Location"] == f"{PATH}/{client.namespace}/acme"
+    metadata = client.api.get(f"{REPOSITORIES.format(client.namespace)}/acme")["metadata"]
     expected = {
         "name": "acme",
         "namespace": client.namespace,
+        "uid": metadata["uid"],
+        "generation": 1,
+        "updatedAt": metadata["creationTimestamp"],
         "url": URL,
         "type": "http",
         "charts": None,

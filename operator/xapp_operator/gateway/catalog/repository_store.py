@@ -11,6 +11,7 @@ from xapp_operator.api.conditions import READY
 from xapp_operator.api.json import JsonObject, integer, items, obj, pack_json, text
 from xapp_operator.charts.chart_request import OCI
 from xapp_operator.config import Settings
+from xapp_operator.gateway.catalog.change_times import spec_changed_at
 from xapp_operator.gateway.catalog.object_store import FilterValues, WatchedStore
 from xapp_operator.gateway.catalog.store_history import SortKey
 from xapp_operator.kube.client import KubeClient
@@ -48,10 +49,14 @@ def build_repository_entry(raw: JsonObject) -> RepositoryEntry:
     metadata, status = obj(raw, "metadata"), obj(raw, "status")
     name, namespace, uid = (text(metadata, field) for field in ("name", "namespace", "uid"))
     condition = next((each for each in items(status, "conditions") if text(each, "type") == READY), None)
-    observed = integer(status, "observedGeneration", -1) >= integer(metadata, "generation")
+    generation = integer(metadata, "generation")
+    observed = integer(status, "observedGeneration", -1) >= generation
     record: JsonObject = {
         "name": name,
         "namespace": namespace,
+        "uid": uid,
+        "generation": generation,
+        "updatedAt": spec_changed_at(metadata),
         "url": spec.url,
         "type": spec.url.partition("://")[0].replace("https", "http"),
         "charts": status.get("charts"),

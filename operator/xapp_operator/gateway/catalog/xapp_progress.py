@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from xapp_operator.api.json import Json, JsonObject, items, obj, text
+from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.api.models import Phase
 from xapp_operator.api.status_parts import Step
+from xapp_operator.gateway.catalog.change_times import spec_changed_at
 
 _STEPS: Final = frozenset(step.value for step in Step)
 
@@ -26,17 +27,10 @@ def build_progress(xapp: JsonObject, *, is_current: bool, ready: JsonObject, fie
     metadata, status = obj(xapp, "metadata"), obj(xapp, "status")
     empty: JsonObject = dict.fromkeys(fields)
     if not is_current:
-        return empty | {"step": Step.QUEUED.value, "startedAt": _spec_changed_at(metadata)}
+        return empty | {"step": Step.QUEUED.value, "startedAt": spec_changed_at(metadata)}
     if status.get("phase") == Phase.SUSPENDED:
         return None
     reported = obj(status, "progress")
     if text(reported, "step") in _STEPS:
         return {field: reported.get(field) for field in fields}
     return empty | {"step": Step.READY.value} if ready.get("status") == "True" else None
-
-
-def _spec_changed_at(metadata: JsonObject) -> Json:
-    """Return when somebody last changed the object, but for its status; the operator's finalizer counts too."""
-    times = [text(metadata, "creationTimestamp"), text(metadata, "deletionTimestamp")]
-    times += [text(entry, "time") for entry in items(metadata, "managedFields") if not text(entry, "subresource")]
-    return max(times) or None

@@ -50,7 +50,7 @@ from xapp_operator.gateway.deploy.form_repository import (
 from xapp_operator.gateway.deploy.forms import FORM_PART, to_form_error
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
 from xapp_operator.gateway.deploy.new_repository import save_new_repository
-from xapp_operator.gateway.deploy.preconditions import ANY_XAPP, ExpectedUid, ExpectedXApp
+from xapp_operator.gateway.deploy.preconditions import ANY_XAPP, ExpectedXApp, ExpectedXAppUid
 from xapp_operator.gateway.deploy.submission import (
     FILE_PART,
     PROVENANCE_PART,
@@ -59,12 +59,11 @@ from xapp_operator.gateway.deploy.submission import (
     with_field_error,
 )
 from xapp_operator.gateway.deploy.values_input import SentValues, locate, text_warnings
+from xapp_operator.gateway.http.preconditions import replace_spec
 from xapp_operator.kube.created_objects import delete_created
 from xapp_operator.kube.resources import CHART_ARCHIVES, CHART_REPOSITORIES, XAPPS
 from xapp_operator.telemetry.logs import get_logger
 
-REPLACE_ATTEMPTS: Final = 10
-"""The operator may write the status at the same time; only a change of the spec is a conflict."""
 FIRST_SERVER_ERROR: Final = 500
 
 _log = get_logger(__name__)
@@ -173,7 +172,7 @@ class Deployer:
             return await self._render(caller, desired, for_display=True, upgrade=_is_released(current))
 
     async def delete(
-        self, caller: Caller, *, namespace: str, name: str, expected: ExpectedUid, dry_run: bool = False
+        self, caller: Caller, *, namespace: str, name: str, expected: ExpectedXAppUid, dry_run: bool = False
     ) -> JsonObject:
         """Delete an XApp and return it with its deletionTimestamp; a dry run returns it as it is.
 
@@ -207,20 +206,13 @@ class Deployer:
         Raises:
             Conflict: when another client changed the spec at the same time, or replaced the XApp by another one.
         """
-        read = _version_of(current)
-        for _ in range(REPLACE_ATTEMPTS):
-            try:
-                return await _explain_refusal(
-                    caller.client.replace(XAPPS, replacement_body(current, desired), dry_run=dry_run), desired
-                )
-            except Conflict:
-                current = await caller.client.get(XAPPS, desired.name, namespace=desired.namespace)
-                expected.require(current)
-                if _version_of(current) != read:
-                    break
-        raise Conflict(
-            f"the xApp {desired.name} was changed at the same time by another client: check it and send the request "
-            "again"
+        return await replace_spec(
+            current,
+            expected=expected,
+            write=lambda xapp: _explain_refusal(
+                caller.client.replace(XAPPS, replacement_body(xapp, desired), dry_run=dry_run), desired
+            ),
+            read=lambda: caller.client.get(XAPPS, desired.name, namespace=desired.namespace),
         )
 
     async def _create_referenced_objects(self, caller: Caller, desired: DesiredXApp, cleanup: AsyncExitStack) -> None:
@@ -300,12 +292,6 @@ def _upgrade_request(desired: DesiredXApp) -> NextRequest:
 def _is_released(xapp: JsonObject) -> bool:
     """Return whether helm would upgrade: a revision is deployed."""
     return integer(obj(obj(xapp, "status"), "release"), "revision") > 0
-
-
-def _version_of(xapp: JsonObject) -> tuple[str, int]:
-    """Return what tells whether this is still the same XApp with the same spec."""
-    metadata = obj(xapp, "metadata")
-    return text(metadata, "uid"), integer(metadata, "generation")
 
 
 def _as_deleting(xapp: JsonObject) -> JsonObject:

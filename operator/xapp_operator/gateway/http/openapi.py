@@ -70,6 +70,21 @@ def document_filter(name: str, description: str, *, schema: Mapping[str, object]
     )
 
 
+def if_match_parameter(noun: str) -> Parameter:
+    """Return the documentation of `If-Match` of a change."""
+    return document_parameter(
+        "If-Match",
+        f"Only if this is the `generation` of the {noun}, its `uid`, or both as in `<uid>/3`, in quotes or without; "
+        "else 412.",
+        location="header",
+    )
+
+
+def if_match_uid_parameter(noun: str) -> Parameter:
+    """Return the documentation of `If-Match` of a deletion."""
+    return document_parameter("If-Match", f"Only if this is the `uid` of the {noun}; else 412.", location="header")
+
+
 PRETTY_PARAMETER: Final = document_parameter(
     "pretty", "Indent the response.", schema={"type": "boolean", "default": False}
 )

@@ -18,9 +18,11 @@ from xapp_operator.api.names import ANNOTATION_RECONCILE_AT
 from xapp_operator.charts.chart_request import format_origin, parse_repository_url
 from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
-from xapp_operator.errors import AddressRefused, Conflict, FieldError, Invalid, KubeError, NotFound
+from xapp_operator.errors import AddressRefused, Conflict, FieldError, Invalid, KubeError, NotFound, PreconditionFailed
 from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.http.preconditions import replace_spec
 from xapp_operator.gateway.http.validation import form_invalid
+from xapp_operator.gateway.repositories.preconditions import ExpectedRepository
 from xapp_operator.gateway.repositories.writes import (
     NAME_PREFIX,
     PLAIN_HTTP_REFUSED,
@@ -56,26 +58,33 @@ class RepositoryUpdate:
     """
 
     request: RepositoryRequest
+    expected: ExpectedRepository
     current: JsonObject
     spec: JsonObject
     secret_name: str
     data: dict[str, str] = field(repr=False)
     unused_secrets: tuple[str, ...]
 
-    @property
-    def body(self) -> JsonObject:
+    def body(self, current: JsonObject) -> JsonObject:
         """Return the object to write; its resourceVersion makes a concurrent change a conflict."""
-        return {**self.current, "spec": self.spec}
+        return {**current, "spec": self.spec}
 
 
 async def prepare_update(
-    caller: Caller, body: JsonObject, *, namespace: str, name: str, settings: Settings
+    caller: Caller,
+    body: JsonObject,
+    *,
+    namespace: str,
+    name: str,
+    expected: ExpectedRepository,
+    settings: Settings,
 ) -> RepositoryUpdate:
     """Return the checked change that a request describes; credentials that it leaves out are kept.
 
     Raises:
         FormInvalid: naming all invalid fields; also when credentials would go to another origin than they are for.
         GatewayNotFound: when there is no such repository.
+        PreconditionFailed: when it is not the expected one.
         KubeError: when the caller may not read it.
     """
     for what, known in (("name", name), ("namespace", namespace)):
@@ -84,6 +93,7 @@ async def prepare_update(
             raise form_invalid([FieldError(what, message)])
     request = validate_repository({**body, "name": name, "namespace": namespace}, settings=settings)
     current = await _get_current(caller.client, namespace=namespace, name=name)
+    expected.require(current)
     before = obj(current, "spec")
     new_name = new_secret_name(name)
     spec: JsonObject = {key: value for key, value in before.items() if key not in _REPLACED}
@@ -98,18 +108,20 @@ async def prepare_update(
     used = _secret_names(spec)
     made = re.compile(rf"{re.escape(NAME_PREFIX + name)}-[0-9a-f]+")
     unused = tuple(sorted(each for each in _secret_names(before) - used if made.fullmatch(each)))
-    return RepositoryUpdate(request, current, spec, new_name, secret_data(request), unused)
+    return RepositoryUpdate(request, expected, current, spec, new_name, secret_data(request), unused)
 
 
 async def update_repository(client: KubeClient, update: RepositoryUpdate, *, dry_run: bool = False) -> JsonObject:
     """Write a change and return the ChartRepository as stored. With `dry_run`, nothing is stored.
 
     Raises:
-        Conflict: when somebody has changed the repository since.
+        PreconditionFailed: when it is not the expected repository any more.
+        Conflict: when somebody has changed the repository since, and any was expected.
         Invalid: when the API server refuses a field.
         GatewayNotFound: when it was deleted since.
         KubeError: for any other refusal by the cluster; nothing is left behind.
     """
+    namespace, name = update.request.namespace, update.request.name
     created: JsonObject | None = None
     if update.data and not dry_run:
         owner = obj(update.current, "metadata")
@@ -117,17 +129,22 @@ async def update_repository(client: KubeClient, update: RepositoryUpdate, *, dry
             SECRETS, secret_body(update.request, update.secret_name, update.data, owner=owner)
         )
     try:
-        stored = await client.replace(CHART_REPOSITORIES, update.body, dry_run=dry_run)
-    except (KubeError, asyncio.CancelledError) as error:
+        stored = await replace_spec(
+            update.current,
+            expected=update.expected,
+            write=lambda current: client.replace(CHART_REPOSITORIES, update.body(current), dry_run=dry_run),
+            read=lambda: client.get(CHART_REPOSITORIES, name, namespace=namespace),
+        )
+    except (KubeError, PreconditionFailed, asyncio.CancelledError) as error:
         if created is not None:
             await delete_created(client, SECRETS, obj(created, "metadata"))
         if isinstance(error, NotFound):
-            raise repository_not_found(update.request.namespace, update.request.name) from None
+            raise repository_not_found(namespace, name) from None
         raise as_request_error(error) if isinstance(error, Invalid) else error from None
     if not dry_run:
-        for name in update.unused_secrets:
+        for secret in update.unused_secrets:
             with suppress(KubeError):
-                await client.delete(SECRETS, name, namespace=update.request.namespace)
+                await client.delete(SECRETS, secret, namespace=namespace)
     return stored
 
 

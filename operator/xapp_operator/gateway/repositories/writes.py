@@ -26,6 +26,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import (
     AddressRefused,
     AlreadyExists,
+    Conflict,
     FieldError,
     GatewayNotFound,
     Invalid,
@@ -41,6 +42,7 @@ from xapp_operator.gateway.http.validation import (
     namespace_errors,
     require_no_control_characters,
 )
+from xapp_operator.gateway.repositories.preconditions import ExpectedRepositoryUid
 from xapp_operator.gateway.schemas.repositories import RepositoryRequest
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.created_objects import delete_created
@@ -134,14 +136,19 @@ async def create_repository(caller: Caller, repository: RepositoryRequest, *, dr
     return created
 
 
-async def delete_repository(client: KubeClient, *, namespace: str, name: str) -> None:
+async def delete_repository(client: KubeClient, *, namespace: str, name: str, expected: ExpectedRepositoryUid) -> None:
     """Delete a ChartRepository; the garbage collector deletes its Secret.
 
     Raises:
         GatewayNotFound: when there is no such repository.
+        ReplacedMeanwhile: when it has another uid than expected.
     """
     try:
-        await client.delete(CHART_REPOSITORIES, name, namespace=namespace)
+        await client.delete(CHART_REPOSITORIES, name, namespace=namespace, uid=expected.value)
+    except Conflict:
+        if expected.value is not None:
+            raise expected.refusal(name) from None
+        raise
     except (NotFound, Invalid):  # Invalid: the name is not a valid object name
         raise repository_not_found(namespace, name) from None
 

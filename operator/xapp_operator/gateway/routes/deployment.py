@@ -15,7 +15,7 @@ from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.deploy.forms import FORM_PART, read_namespace
 from xapp_operator.gateway.deploy.new_repository import REPOSITORY_PART, read_repository_part, repository_actions
-from xapp_operator.gateway.deploy.preconditions import ExpectedUid, ExpectedXApp
+from xapp_operator.gateway.deploy.preconditions import ExpectedXApp, ExpectedXAppUid
 from xapp_operator.gateway.deploy.submission import (
     FILE_PART,
     PROVENANCE_PART,
@@ -36,6 +36,7 @@ from xapp_operator.gateway.http.openapi import (
     RequestRoute,
     document_parameter,
     document_responses,
+    if_match_uid_parameter,
     inline_definitions,
     json_body,
 )
@@ -223,7 +224,7 @@ async def upgrade(request: Request) -> Response:
                 "Wait at most this many seconds until the xApp is gone: 200 if it is, 202 if not.",
                 schema={"type": "number", "minimum": 0},
             ),
-            document_parameter("If-Match", "Only if this is the `uid` of the xApp; else 412.", location="header"),
+            if_match_uid_parameter("xApp"),
             PRETTY_PARAMETER,
         ],
         "requestBody": json_body(DeletionRequest),
@@ -254,7 +255,7 @@ async def remove(request: Request) -> Response:
             Action.UNINSTALL, namespace=namespace, name=name if isinstance(name, str) and name else None
         )
     query = StrictQuery(request.scope["query_string"]).allow_only(WRITE_PARAMETERS)
-    options, expected = WriteOptions.from_query(query, gateway.settings), ExpectedUid.of(request)
+    options, expected = WriteOptions.from_query(query, gateway.settings), ExpectedXAppUid.of(request)
     deletion = validate_body(body, DeletionRequest)
     audit_notes(request).name = deletion.name
     try:

@@ -15,7 +15,7 @@ from xapp_operator.api.models import Phase
 from xapp_operator.config import Settings
 from xapp_operator.gateway.catalog.records import HandledRequest, XAppEntry, build_xapp_entry
 from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
-from xapp_operator.gateway.http.openapi import PRETTY_PARAMETER, document_parameter
+from xapp_operator.gateway.http.openapi import PRETTY_PARAMETER, document_parameter, if_match_parameter
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
 from xapp_operator.gateway.http.streaming import run_until_one_ends, wait_for_disconnect
@@ -28,11 +28,7 @@ WAIT_PARAMETER: Final = document_parameter(
     "Wait at most this many seconds for the xApp to become ready: 200 if it does, 202 if not.",
     schema={"type": "number", "minimum": 0},
 )
-IF_MATCH_PARAMETER: Final = document_parameter(
-    "If-Match",
-    "Only if this is the `generation` of the xApp, its `uid`, or both as in `<uid>/3`, in quotes or without; else 412.",
-    location="header",
-)
+IF_MATCH_PARAMETER: Final = if_match_parameter("xApp")
 WRITE_PARAMETER_DOCS: Final = (
     document_parameter(
         "dryRun", "Only check and render; change nothing.", schema={"type": "boolean", "default": False}

@@ -20,6 +20,8 @@ from xapp_operator.gateway.http.openapi import (
     RequestRoute,
     document_parameter,
     document_responses,
+    if_match_parameter,
+    if_match_uid_parameter,
     json_body,
 )
 from xapp_operator.gateway.http.query import StrictQuery
@@ -27,6 +29,7 @@ from xapp_operator.gateway.http.responses import json_response
 from xapp_operator.gateway.repositories.browsing import reload_index
 from xapp_operator.gateway.repositories.changes import prepare_update, request_refresh, update_repository
 from xapp_operator.gateway.repositories.checks import check_repository
+from xapp_operator.gateway.repositories.preconditions import ExpectedRepository, ExpectedRepositoryUid
 from xapp_operator.gateway.repositories.usage import repository_records
 from xapp_operator.gateway.repositories.writes import (
     create_repository,
@@ -102,7 +105,7 @@ async def save_repository(request: Request) -> Response:
     "/{namespace}/{name}",
     summary="Change a repository",
     openapi_extra={
-        "parameters": [*REPOSITORY_PARAMETERS, _CHECK_PARAMETER, PRETTY_PARAMETER],
+        "parameters": [*REPOSITORY_PARAMETERS, _CHECK_PARAMETER, if_match_parameter("repository"), PRETTY_PARAMETER],
         "requestBody": json_body(RepositoryChange),
     },
     responses=document_responses(
@@ -111,6 +114,7 @@ async def save_repository(request: Request) -> Response:
             **BODY_PROBLEMS,
             404: "No such repository.",
             409: "Somebody has changed the repository at the same time.",
+            412: "If-Match names another uid or generation.",
             422: "A field is invalid, or the repository refuses (`dryRun`); errors names the fields.",
             504: "The repository did not answer in time (`dryRun`).",
         },
@@ -126,7 +130,14 @@ async def change_repository(request: Request) -> Response:
         await caller.require(Action.STORE_CREDENTIALS, namespace=namespace)
     query = StrictQuery(request.scope["query_string"]).allow_only(_CHECK_PARAMETERS)
     pretty, dry_run = query.boolean("pretty"), query.boolean("dryRun")
-    update = await prepare_update(caller, body, namespace=namespace, name=name, settings=gateway.settings)
+    update = await prepare_update(
+        caller,
+        body,
+        namespace=namespace,
+        name=name,
+        expected=ExpectedRepository.of(request),
+        settings=gateway.settings,
+    )
     stored = await update_repository(caller.client, update, dry_run=dry_run)
     if dry_run:
         checked = await check_repository(caller.client, gateway.chart_sources, update.request, update.spec)
@@ -163,10 +174,10 @@ async def refresh_repository(request: Request) -> Response:
 @router.delete(
     "/{namespace}/{name}",
     summary="Delete a repository",
-    openapi_extra={"parameters": list(REPOSITORY_PARAMETERS)},
+    openapi_extra={"parameters": [*REPOSITORY_PARAMETERS, if_match_uid_parameter("repository")]},
     responses=document_responses(
         (204, "Deleted, and its credentials with it. XApps are not changed.", None),
-        problems={**QUERY_PROBLEMS, 404: "No such repository."},
+        problems={**QUERY_PROBLEMS, 404: "No such repository.", 412: "If-Match names another uid."},
     ),
     status_code=204,
 )
@@ -177,5 +188,6 @@ async def remove_repository(request: Request) -> Response:
     caller = gateway.get_caller(request)
     await caller.require(Action.REMOVE_REPOSITORY, namespace=namespace)
     StrictQuery(request.scope["query_string"]).allow_only(())
-    await delete_repository(caller.client, namespace=namespace, name=name)
+    expected = ExpectedRepositoryUid.of(request)
+    await delete_repository(caller.client, namespace=namespace, name=name, expected=expected)
     return Response(status_code=204)

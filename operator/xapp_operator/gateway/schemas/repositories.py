@@ -129,6 +129,11 @@ class RepositoryRecord(ResponseModel):
 
     name: str
     namespace: str
+    uid: str
+    generation: int = Field(description="Number of changes of its settings.")
+    updated_at: datetime | None = Field(
+        description="When somebody last wrote it; the operator's status does not count."
+    )
     url: str
     type: RepositoryType
     charts: int | None = Field(description="Charts in its index, as of lastFetched; null for oci.")
