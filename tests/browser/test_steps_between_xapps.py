@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import expect
 
@@ -70,3 +72,51 @@ def test_an_xapp_that_was_installed_by_hand_offers_its_adoption(
     xapps.wait_ready("acme-ran-hello-world")
     assert by_hand.releases() == {"by-hand"}
     assert len(by_hand.history("by-hand")) == xapps.status("acme-ran-hello-world")["release"]["revision"]
+
+
+def test_an_xapp_without_a_helm_release_says_what_its_adoption_does(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(labelled_deployment(xapps.namespace))
+    before = (xapps.get("deployment", "labelled") or {})["metadata"]["uid"]
+    page = dashboard.page
+    path = f"/xapps/{xapps.namespace}/labelled"
+    dashboard.sign_in(accounts.with_role("admin"), path)
+    takes_over = "Its chart is installed, and takes over those of its objects that exist already."
+    expect(page.get_by_text("and has no Helm release. Adopt it")).to_contain_text(takes_over)
+    tabs = page.get_by_role("navigation", name="Pages of this xApp")
+    for tab, what in (("History", "revisions"), ("Manifest", "manifest"), ("Notes", "notes")):
+        tabs.get_by_role("link", name=tab).click()
+        expect(page.get_by_text(f"It was installed without Helm, so it has no {what}.")).to_be_visible()
+    dashboard.check_accessibility()
+    tabs.get_by_role("link", name="Values").click()
+    expect(page.get_by_text("so it has no values.")).to_contain_text(takes_over)
+    page.get_by_role("link", name="Adopt...").last.click()
+    dashboard.heading("Deploy an xApp")
+    expect(page.get_by_text("labelled has no Helm release.")).to_contain_text(takes_over)
+    template = json.dumps(labelled_deployment("{{ .Release.Namespace }}"))
+    other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"
+    choose_chart(page, chart_archive({"templates/app.yaml": template, "templates/other.yaml": other}))
+    fill_identity(page)
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("1 object changes, 1 is new.")).to_be_visible()
+    page.get_by_role("button", name="Submit").click()
+    dashboard.heading("acme-ran-hello")
+    xapps.wait_ready("acme-ran-hello")
+    taken = (xapps.get("deployment", "labelled") or {})["metadata"]
+    assert (taken["uid"], taken["annotations"]["meta.helm.sh/release-name"]) == (before, "labelled")
+
+
+def labelled_deployment(namespace: str) -> dict[str, Any]:
+    """Return a Deployment that somebody made by hand, with the labels of an xApp."""
+    labels = {"drax/role": "xapp", "drax/xapp-name": "labelled"}
+    template = {
+        "metadata": {"labels": {"app": "labelled"}},
+        "spec": {"containers": [{"name": "main", "image": "example.com/none"}]},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "labelled", "namespace": namespace, "labels": labels},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "labelled"}}, "template": template},
+    }

@@ -108,6 +108,28 @@ def test_a_dry_run_of_an_adoption_says_that_there_is_no_release(client: GatewayC
     assert any("no Helm release by-hand" in warning for warning in found["warnings"])
 
 
+def test_a_dry_run_of_an_adoption_changes_objects_that_exist_outside_of_the_release(
+    client: GatewayClient, caller_factory: CallerFactory, helm_user: HelmUser
+) -> None:
+    client.api.create(f"/api/v1/namespaces/{client.namespace}/configmaps", {"metadata": {"name": "new"}})
+    form = client.deployment_form(adopt=True, releaseName="by-hand")
+    expected = dict.fromkeys(("changed", "same", "secret"), "create") | {"new": "change"}
+    found = client.post_deployment(form, file=NEW, dryRun="true").json()
+    assert (found["diff"], changes(found)) == (None, expected)
+
+    token = caller_factory.create_account("without-configmaps")
+    caller_factory.grant("without-configmaps", xapps=["get", "create"], chartarchives=["create"])
+    caller_factory.grant("without-configmaps", group="", secrets=["get", "list"])
+    with caller_factory.client_with_token(token) as caller:
+        unread = caller.post_deployment(form, file=NEW, dryRun="true").json()
+    assert changes(unread) == {"changed": None, "new": None, "same": None, "secret": "create"}
+    assert any("3 objects exist already: you may not read them" in warning for warning in unread["warnings"])
+
+    helm_user.install("by-hand", OLD, greeting="hi")
+    found = client.post_deployment(form, file=NEW, values="greeting: hi\n", dryRun="true").json()
+    assert (changes(found)["new"], changes(found)["gone"], changes(found)["same"]) == ("change", "remove", "unchanged")
+
+
 def test_a_dry_run_of_an_adoption_shows_no_release_that_the_caller_may_not_read(
     client: GatewayClient, caller_factory: CallerFactory, helm_user: HelmUser
 ) -> None:

@@ -255,13 +255,19 @@ def test_changing_or_removing_a_registered_xapp_names_the_way_to_adopt_it(
         assert "adopt: true" in detail
 
 
-def test_objects_without_a_release_cannot_be_adopted(client: GatewayClient) -> None:
+def test_objects_without_a_release_name_the_way_to_adopt_them(client: GatewayClient) -> None:
     labels = {"drax/role": "xapp", "drax/xapp-name": "plain"}
     client.api.create(SERVICES.format(client.namespace), service("plain", labels))
     wait_for_sources(client, {"plain": "labels"}, what="the Service to register itself")
     answer = client.delete_deployment({"name": "plain", "namespace": client.namespace})
     assert answer.status_code == 409
-    assert "was not installed with Helm" in answer.json()["detail"]
+    detail = answer.json()["detail"]
+    assert "was not installed with Helm. To adopt it, create an XApp" in detail
+    assert "releaseName: plain and adopt: true: its chart is installed, and takes over" in detail
+    for part in ("manifest", "notes"):
+        answer = client.http.get(f"/api/xapps/{client.namespace}/plain/{part}")
+        assert answer.status_code == 404
+        assert "has no Helm release: adopt it" in answer.json()["detail"]
 
 
 def test_services_of_a_chart_without_labels_are_found_by_the_operators_labels(

@@ -14,6 +14,7 @@ from xapp_operator.domain.chart_values.value_layers import CHART_LAYER, SECRET_L
 from xapp_operator.domain.chart_values.values import merge_values
 from xapp_operator.domain.masking.redaction import long_texts, secret_texts
 from xapp_operator.errors import ChartInvalid, HelmError, Invalid, KubeError, ValuesInvalid
+from xapp_operator.gateway.charts.existing_objects import ExistingObjects, find_existing_objects
 from xapp_operator.gateway.charts.object_checks import check_objects
 from xapp_operator.gateway.charts.value_sources import SourcedValues, ValueSources
 from xapp_operator.helm.engine import HelmEngine
@@ -39,6 +40,7 @@ class RenderedChart:
     """A rendered chart, the merged values that it was rendered with, and their layers, not masked.
 
     If a template `stopped`, manifest and notes are empty. `on_server` says that `lookup` has asked the cluster.
+    `existing` is for a display with `adopt: true` only: which of the objects are there already.
     """
 
     manifest: str = field(repr=False)
@@ -48,6 +50,7 @@ class RenderedChart:
     warnings: tuple[str, ...]
     stopped: bool = False
     on_server: bool = False
+    existing: ExistingObjects = field(default_factory=dict, repr=False)
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -111,6 +114,9 @@ class ChartRenderer:
             for_display=for_display,
             skip_schema=bool(unread_warnings),
         )
+        existing: ExistingObjects = {}
+        if for_display and spec.adopt:
+            existing = await find_existing_objects(client, rendered.manifest, namespace=spec.namespace)
         return RenderedChart(
             manifest=rendered.manifest,
             notes=rendered.notes,
@@ -125,6 +131,7 @@ class ChartRenderer:
             ),
             stopped=rendered.stopped,
             on_server=on_server is not None,
+            existing=existing,
         )
 
     async def _render_on_server(

@@ -17,7 +17,8 @@ class DryRunObject(ResponseModel):
     namespace: str | None = Field(description="Null if the manifest names none.")
     name: str
     change: Literal["create", "change", "remove", "unchanged"] | None = Field(
-        description="What becomes of it; null without permission to read the deployed release."
+        description="What becomes of it; null without permission to read the deployed release, or the object that "
+        "adopt takes over."
     )
 
 

@@ -85,8 +85,9 @@ def labels_only_error(registry: XAppRegistry, entry: XAppEntry) -> NoXAppResourc
     )
     if registration is not None and not registration.made_by_helm:
         return NoXAppResource(
-            f"{subject}it was not installed with Helm, so there is no release to adopt; change it with the tool that "
-            "installed it, or remove it and deploy its chart"
+            f"{subject}it was not installed with Helm. To adopt it, create an XApp in this namespace with releaseName: "
+            f"{entry.release} and adopt: true: its chart is installed, and takes over those of its objects that exist "
+            "already; otherwise change it with the tool that installed it"
         )
     # After its XApp was deleted with the policy Orphan, a release can be adopted only under the same name.
     former_xapp = registration.first_value(lambda labels: labels.registration_label(LABEL_XAPP)) if registration else ""

@@ -13,6 +13,7 @@ from xapp_operator.domain.chart_values.values import merge_values
 from xapp_operator.domain.masking.redaction import redact, secret_texts
 from xapp_operator.errors import AccessDenied
 from xapp_operator.gateway.catalog.records import XAppEntry
+from xapp_operator.gateway.charts.existing_objects import ExistingObjects
 from xapp_operator.gateway.charts.rendering import RenderedChart
 from xapp_operator.gateway.xapps.manifest_diff import ObjectChange, compare_manifests
 from xapp_operator.gateway.xapps.release_records import get_deployed_release, get_release_to_adopt
@@ -23,14 +24,18 @@ from xapp_operator.kube.client import KubeClient
 
 NO_DIFF_WARNING: Final = "There is no diff, because you may not read the deployed release (get secrets)."
 NOTHING_TO_ADOPT_WARNING: Final = (
-    "There is no Helm release {} in this namespace to adopt: the chart is installed, and takes over objects that exist "
-    "already."
+    "There is no Helm release {} in this namespace to adopt: the chart is installed, and takes over those of its "
+    "objects that exist already."
+)
+UNKNOWN_EXISTENCE_WARNING: Final = (
+    "It is not known which of {} exist already: you may not read them, they are too many, or the API server did not "
+    "answer in time."
 )
 STORED_WARNING: Final = "A rollback applies what Helm has stored of that revision. Nothing is rendered again."
 
 
 async def describe_new(rendered: RenderedChart) -> bytes:
-    """Return the answer of a dry run of a new deployment as JSON: all objects are created."""
+    """Return the answer of a dry run of a new deployment as JSON: all objects are created, or taken over."""
     return await asyncio.to_thread(_describe, rendered, secrets=rendered.secrets, before="", with_diff=False)
 
 
@@ -135,7 +140,10 @@ def _describe(
 ) -> bytes:
     """Return the answer; `before` is None if what runs is not known."""
     changes = compare_manifests(before or "", rendered.manifest, secrets=secrets)
-    objects = () if rendered.stopped else changes.objects
+    objects = () if rendered.stopped else _with_existing(changes.objects, rendered.existing)
+    unknown = sum(change is None for _, change in objects) if before is not None else 0
+    if unknown:
+        warnings = (*warnings, UNKNOWN_EXISTENCE_WARNING.format(f"{unknown} objects" if unknown > 1 else "1 object"))
     return encode_json(
         {
             "manifest": mask_manifest(rendered.manifest, secrets=secrets),
@@ -147,6 +155,21 @@ def _describe(
             "rendered": "server" if rendered.on_server else "offline",
         }
     )
+
+
+def _with_existing(
+    objects: Iterable[tuple[ObjectRef, ObjectChange]], existing: ExistingObjects
+) -> list[tuple[ObjectRef, ObjectChange | None]]:
+    """Return what becomes of each object if those outside of the release are taken over."""
+    taken: dict[bool | None, ObjectChange | None] = {
+        True: ObjectChange.CHANGE,
+        False: ObjectChange.CREATE,
+        None: None,
+    }
+    return [
+        (each, taken[existing.get(replace(each, expires=False), False)] if change is ObjectChange.CREATE else change)
+        for each, change in objects
+    ]
 
 
 def _objects_json(objects: Iterable[tuple[ObjectRef, ObjectChange | None]]) -> list[Json]:

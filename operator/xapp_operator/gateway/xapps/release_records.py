@@ -141,6 +141,11 @@ async def require_deployed_release(client: KubeClient, entry: XAppEntry) -> Rele
         AccessDenied, HelmError: as `get_deployed_release`.
     """
     release = await get_deployed_release(client, entry)
+    if release is None and entry.source == SOURCE_LABELS:
+        raise GatewayNotFound(
+            f"the xApp {quote_input(entry.name)} is known by its labels only, and has no Helm release: adopt it to get "
+            "one"
+        )
     if release is None:
         raise GatewayNotFound(
             f"no revision of the xApp {quote_input(entry.name)} is deployed yet: see its conditions for the progress"

@@ -10,6 +10,7 @@ import { setPreference } from '~/lib/preferences'
 import { fieldErrors, Problem } from '~/lib/problem'
 import { allOf, refused, type Right } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
+import { ADOPTION_WITHOUT_HELM } from '~/lib/xapp/withoutHelm'
 import { Button } from '~/ui/Button'
 import { CopyAs } from '~/ui/CopyAs'
 import { RadioGroup } from '~/ui/Choices'
@@ -190,7 +191,9 @@ export function DeployPage() {
           <div className={styles.stack}>
             {fields.adopt && (
               <Notice tone="info">
-                {`The release ${fields.releaseName === '' ? 'of that name' : fields.releaseName} is taken over as it runs. It is not installed again if chart and values agree. Without a release, objects of the chart that exist already are taken over.`}
+                {form.adoptsWithoutHelm
+                  ? `${fields.releaseName} has no Helm release. ${ADOPTION_WITHOUT_HELM}`
+                  : `The release ${fields.releaseName === '' ? 'of that name' : fields.releaseName} is taken over as it runs. It is not installed again if chart and values agree. Without a release, objects of the chart that exist already are taken over.`}
               </Notice>
             )}
             <IdentityFields {...fieldProps} versionNote={form.versionNote} />

@@ -81,13 +81,15 @@ export function PreviewPanel({ preview, isStale, isConflict = false, actions, on
 export function summary({ objects, diff }: Pick<DryRun, 'objects' | 'diff'>): string {
   const count = (change: ObjectChange): number => objects.filter((object) => object.change === change).length
   const [created, changed, removed] = [count('create'), count('change'), count('remove')]
-  if (objects.some(({ change }) => change === null)) {
-    return `${objects.length} objects. What changes is not visible. Needs: get secrets.`
+  const unknown = objects.filter(({ change }) => change === null).length
+  if (unknown > 0 && unknown === objects.length) {
+    return `${unknown} ${unknown === 1 ? 'object' : 'objects'}. What changes is not known: see the warnings.`
   }
   const parts = [
     { number: changed, one: 'changes', many: 'change' },
     { number: created, one: 'is new', many: 'are new' },
     { number: removed, one: 'goes', many: 'go' },
+    { number: unknown, one: 'is not known', many: 'are not known' },
   ].filter(({ number }) => number > 0)
   if (parts.length === 0) return diff === null ? `${objects.length} objects.` : 'No object changes.'
   const texts = parts.map(({ number, one, many }, index) => {

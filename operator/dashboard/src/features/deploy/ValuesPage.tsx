@@ -6,6 +6,7 @@ import { xappQuery } from '~/api/queries/xapps'
 import { configQuery, type XAppConfiguration } from '~/api/queries/values'
 import { goneXApps } from '~/lib/goneXApps'
 import { useStore } from '~/lib/useStore'
+import { ADOPTION_WITHOUT_HELM, isWithoutHelm } from '~/lib/xapp/withoutHelm'
 import { EmptyState } from '~/ui/EmptyState'
 import { ButtonLink } from '~/ui/Link'
 import { Notice } from '~/ui/Notice'
@@ -56,6 +57,7 @@ function ExternalValues({ config, namespace, name }: { config: XAppConfiguration
   const chart = useQuery(xappChartQuery(namespace, name))
   const yours = config.layers.find(({ from }) => from === 'yours')?.text ?? null
   const releaseName = record.data?.release.name ?? name
+  const withoutHelm = record.data !== undefined && isWithoutHelm(record.data)
   return (
     <div className={styles.stack}>
       <Notice
@@ -66,9 +68,11 @@ function ExternalValues({ config, namespace, name }: { config: XAppConfiguration
           </ButtonLink>
         }
       >
-        This xApp was installed by other means, so its values cannot be changed here. Adopt it first.
+        {withoutHelm
+          ? `This xApp was installed without Helm, so it has no values. Adopt it to give it some. ${ADOPTION_WITHOUT_HELM}`
+          : 'This xApp was installed by other means, so its values cannot be changed here. Adopt it first.'}
       </Notice>
-      {yours === null ? (
+      {withoutHelm ? null : yours === null ? (
         <p className={styles.muted}>It has no Helm release, or it is not visible: needs get secrets.</p>
       ) : (
         <ValuesEditor

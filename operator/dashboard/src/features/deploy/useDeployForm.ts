@@ -5,7 +5,7 @@ import { useEffect, useEffectEvent, useMemo, useState } from 'react'
 import { ARCHIVES, storedChartQuery, type ChartDescription, type StoredChart } from '~/api/queries/charts'
 import type { Repository } from '~/api/queries/repositories'
 import { sessionQuery } from '~/api/queries/session'
-import { xappsQuery } from '~/api/queries/xapps'
+import { xappsQuery, type XApp } from '~/api/queries/xapps'
 import {
   apiField,
   fieldProblem,
@@ -23,6 +23,7 @@ import {
 } from '~/lib/deploy/form'
 import { discardDraft, drafts, setDraft } from '~/lib/drafts'
 import type { DeploySearch } from '~/lib/routeSearch'
+import { isWithoutHelm } from '~/lib/xapp/withoutHelm'
 import { usePreference } from '~/ui/usePreference'
 import { useDiscard, type Discarding } from '~/ui/useDiscard'
 import { useDraft, type Draft } from '~/ui/useDraft'
@@ -58,6 +59,8 @@ export interface DeployForm {
   chart: ChartDescription | null
   /** The gateway reads the chart now, which fills in fields. */
   isReadingChart: boolean
+  /** What is adopted has no release yet. */
+  adoptsWithoutHelm: boolean
   /** Where the version comes from, unless that is plain. */
   versionNote: string | undefined
   problems: FieldProblems
@@ -100,7 +103,8 @@ export function useDeployForm(): DeployForm {
   useFullAddress(address, kept, (full) => void navigate({ search: full, replace: true }))
 
   const repository = useSavedRepository(draft.value.repository, method === 'repository')
-  const prefilled = { ...usePrefilled(search), ...useAdopted(search) }
+  const adopted = useAdopted(search)
+  const prefilled = { ...usePrefilled(search), ...(adopted === undefined ? {} : identityOf(adopted)) }
   const beforeChart = { ...NO_FIELDS, ...prefilled, ...draft.value.typed }
   const remote = useChosenChart(repository, beforeChart.chartName, chosenVersion(beforeChart))
   const isReadingFile = useIsFetching({ queryKey: ARCHIVES }) > 0
@@ -148,6 +152,11 @@ export function useDeployForm(): DeployForm {
     method,
     fields,
     chart,
+    adoptsWithoutHelm:
+      adopted !== undefined &&
+      isWithoutHelm(adopted) &&
+      adopted.name === fields.releaseName.trim() &&
+      adopted.namespace === fields.namespace.trim(),
     versionNote: versionNote(fields.version, chart?.version ?? fields.chartVersion),
     isReadingChart: method === 'upload' ? isReadingFile || stored.isFetching : remote.isLoading,
     problems,
@@ -250,16 +259,15 @@ function usePrefilled(search: DeploySearch): Partial<DeployFields> {
   }
 }
 
-/** What is adopted keeps its identity, as far as its labels tell it. */
-function useAdopted({ adopt, namespace, releaseName }: DeploySearch): Partial<DeployFields> {
+/** What is adopted, as its labels tell it: it keeps its identity. */
+function useAdopted({ adopt, namespace, releaseName }: DeploySearch): XApp | undefined {
   const isKnown = adopt && namespace !== '' && releaseName !== ''
   // A release may have no record: a list without it is no error.
   const { data } = useQuery({
     ...xappsQuery({ namespace: [namespace], search: releaseName, source: ['labels'], per_page: 100 }),
     enabled: isKnown,
   })
-  const found = isKnown ? data?.content.find(({ name }) => name === releaseName) : undefined
-  return found === undefined ? {} : identityOf(found)
+  return isKnown ? data?.content.find(({ name }) => name === releaseName) : undefined
 }
 
 function ofRepository(repository: Repository | null): Partial<DeployFields> {

@@ -7,8 +7,10 @@ import { useOpenXApp } from '~/features/xapp/openXApp'
 import { RevisionPanel } from '~/features/xapp/RevisionPanel'
 import { useEnded } from '~/features/xapp/useEnded'
 import { useKnownRevisions } from '~/features/xapp/useKnownRevisions'
+import { WithoutHelm } from '~/features/xapp/WithoutHelm'
 import { allOf, refused } from '~/lib/rights'
 import { healthRemark } from '~/lib/xapp/revisions'
+import { isWithoutHelm } from '~/lib/xapp/withoutHelm'
 import { Button } from '~/ui/Button'
 import { DataTable, type Column } from '~/ui/DataTable'
 import { EmptyState } from '~/ui/EmptyState'
@@ -61,7 +63,9 @@ export function HistoryPage(): ReactElement {
         className={shown.revision === null ? styles.tableOnly : undefined}
       >
         {({ content, total_count, last_page }) =>
-          content.length === 0 ? (
+          content.length === 0 && isWithoutHelm(record) ? (
+            <WithoutHelm what="revisions" />
+          ) : content.length === 0 ? (
             <EmptyState title="No revision yet">The first one comes with the first deployment.</EmptyState>
           ) : (
             <>

@@ -8,8 +8,10 @@ import { TextView } from '~/editor/lazy'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useEnded } from '~/features/xapp/useEnded'
+import { WithoutHelm } from '~/features/xapp/WithoutHelm'
 import { curlCommand, kubectl } from '~/lib/commands'
 import { manifestObjects } from '~/lib/xapp/manifestObjects'
+import { isWithoutHelm } from '~/lib/xapp/withoutHelm'
 import { Button } from '~/ui/Button'
 import { classes } from '~/ui/classes'
 import { CopyAs } from '~/ui/CopyAs'
@@ -32,8 +34,9 @@ export function ManifestPage(): ReactElement {
   const right = see('release')
   const query = useQuery({
     ...manifestQuery(id, record.release.revision),
-    enabled: goneAt === null && right.allowed,
+    enabled: goneAt === null && right.allowed && !isWithoutHelm(record),
   })
+  if (isWithoutHelm(record)) return <WithoutHelm what="manifest" />
   if (!right.allowed) return <NotVisible right={right} />
   return (
     <Panel

@@ -5,7 +5,9 @@ import { notesQuery, xappPath } from '~/api/queries/xappDetails'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useEnded } from '~/features/xapp/useEnded'
+import { WithoutHelm } from '~/features/xapp/WithoutHelm'
 import { curlCommand } from '~/lib/commands'
+import { isWithoutHelm } from '~/lib/xapp/withoutHelm'
 import { Code } from '~/ui/Code'
 import { CopyAs } from '~/ui/CopyAs'
 import { EmptyState } from '~/ui/EmptyState'
@@ -16,7 +18,11 @@ export function NotesPage(): ReactElement {
   const { id, record, goneAt, see } = useOpenXApp()
   const ended = useEnded()
   const right = see('release')
-  const query = useQuery({ ...notesQuery(id, record.release.revision), enabled: goneAt === null && right.allowed })
+  const query = useQuery({
+    ...notesQuery(id, record.release.revision),
+    enabled: goneAt === null && right.allowed && !isWithoutHelm(record),
+  })
+  if (isWithoutHelm(record)) return <WithoutHelm what="notes" />
   if (!right.allowed) return <NotVisible right={right} />
   const commands = {
     curl: curlCommand({ method: 'GET', path: xappPath(id, 'notes') }),

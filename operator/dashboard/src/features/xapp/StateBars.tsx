@@ -13,6 +13,7 @@ import { isSaidOnce } from '~/lib/problem'
 import { ALLOWED, refused } from '~/lib/rights'
 import { clockText } from '~/lib/time'
 import { typedOf } from '~/lib/xapp/typed'
+import { ADOPTION_WITHOUT_HELM, isWithoutHelm } from '~/lib/xapp/withoutHelm'
 import { Button } from '~/ui/Button'
 import { ButtonLink } from '~/ui/Link'
 import { Bar, Notice } from '~/ui/Notice'
@@ -32,7 +33,9 @@ export function StateBars({ query }: { query: QueryLike<unknown> }): ReactElemen
       )}
       {record.source === 'labels' && (
         <Notice title="Installed by other means">
-          It is known by its labels. Adopt it to change, upgrade and uninstall it here.
+          {isWithoutHelm(record)
+            ? `It is known by its labels, and has no Helm release. Adopt it to change, upgrade and uninstall it here. ${ADOPTION_WITHOUT_HELM}`
+            : 'It is known by its labels. Adopt it to change, upgrade and uninstall it here.'}
         </Notice>
       )}
       {record.phase === 'Suspended' && (
