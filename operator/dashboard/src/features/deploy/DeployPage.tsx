@@ -95,8 +95,9 @@ export function DeployPage() {
   const checked = (run: (submission: Submission) => void) => () => {
     const found = new Map(form.check())
     if (method === 'upload' && filled.upload === null) found.set('file', 'Drop a packed chart (.tgz) first.')
-    if (method === 'repository' && draft.value.repository === '') found.set('repository', 'Choose a repository.')
     const isNewRepository = method === 'repository' && draft.value.repository === NEW_REPOSITORY
+    const hasNone = draft.value.repository === '' || fields.url === ''
+    if (method === 'repository' && !isNewRepository && hasNone) found.set('repository', 'Choose a repository.')
     const plainHttp = isNewRepository ? newRepositoryProblem(fields, draft.value.credentials) : null
     if (plainHttp !== null && !found.has(apiField('url'))) found.set(apiField('url'), plainHttp)
     actions.forgetError()

@@ -21,6 +21,7 @@ beforeEach(() => {
   allowPathsInRequests()
   vi.stubGlobal('fetch', ({ url }: Request) => {
     const { pathname, searchParams } = new URL(url)
+    if (pathname.endsWith('/gone')) return Promise.resolve(Response.json({ status: 404 }, { status: 404 }))
     if (pathname !== '/api/repositories')
       return Promise.resolve(Response.json(record(pathname.split('/').at(-1) ?? '')))
     const found = shown.filter((name) => name.includes(searchParams.get('search') ?? ''))
@@ -73,4 +74,23 @@ it('shows fewer of them in a list', async () => {
   await screen.findByText('Chosen: https://charts.example/repo-1001')
   expect(screen.queryByRole('combobox')).toBeNull()
   expect(screen.getByRole('button', { name: /repo-1001/ })).toBeTruthy()
+})
+
+it.each([
+  ['ric/gone', 2],
+  ['acme', 2],
+  ['ric/gone', 140],
+  ['acme', 140],
+])('says that the repository %s of a link is not there, of %i', async (id, count) => {
+  shown = NAMES.slice(0, count)
+  show(id)
+  await screen.findByText(`The repository ${id} is not there, or you may not see it. Choose another one.`)
+  screen.getByText('Chosen: none')
+})
+
+it('misses nothing if no repository is chosen', async () => {
+  shown = NAMES.slice(0, 2)
+  show()
+  await screen.findByRole('button', { name: /Repository/ })
+  await waitFor(() => expect(screen.queryByText(/is not there/)).toBeNull())
 })

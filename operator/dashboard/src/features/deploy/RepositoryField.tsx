@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, useState } from 'react'
 
-import { repositoriesQuery, type Repository } from '~/api/queries/repositories'
+import { repositoriesQuery, repositoryQuery, type Repository } from '~/api/queries/repositories'
 import { describeError } from '~/lib/problem'
 import { ComboBox } from '~/ui/ComboBox'
 import { Select } from '~/ui/Select'
@@ -24,6 +24,7 @@ export function RepositoryField(props: RepositoryFieldProps) {
   const { content = [], total_count: total = 0 } = first.data ?? {}
   if (total > content.length) return <SearchedRepositories {...props} total={total} />
   const { repository, onRepository } = props
+  const isMissing = first.data !== undefined && !first.isFetching && !content.some((each) => idOf(each) === repository)
   return (
     <Select
       label="Repository"
@@ -32,9 +33,15 @@ export function RepositoryField(props: RepositoryFieldProps) {
       value={repository === '' ? null : repository}
       onChange={(id) => onRepository(id, content.find((each) => idOf(each) === id) ?? null)}
       isRequired
-      error={first.error === null ? null : describeError(first.error).detail}
+      error={first.error === null ? (isMissing ? missingText(repository) : null) : describeError(first.error).detail}
     />
   )
+}
+
+/** What the field says of a repository that an address names, and that was not found; null: none is named. */
+function missingText(id: string): string | null {
+  if (id === '' || id === NEW_REPOSITORY) return null
+  return `The repository ${id} is not there, or you may not see it. Choose another one.`
 }
 
 function itemOf(repository: Repository) {
@@ -52,6 +59,10 @@ function SearchedRepositories({ repository, chosen, onRepository, total }: Repos
   const search = useDeferredValue(typed === null || typed === label ? '' : typed.trim())
   const answer = useQuery(repositoriesQuery({ search, per_page: 100, sort: 'name' }))
   const found = answer.data?.content ?? []
+  const [namespace = '', name = ''] = repository.split('/')
+  const isNamed = namespace !== '' && name !== ''
+  const one = useQuery({ ...repositoryQuery(namespace, name), enabled: chosen === null && isNamed, retry: false })
+  const isMissing = chosen === null && (one.isError || !isNamed)
   const left = (answer.data?.total_count ?? 0) - found.length
   return (
     <ComboBox
@@ -68,6 +79,7 @@ function SearchedRepositories({ repository, chosen, onRepository, total }: Repos
       isFiltered
       read={{ what: 'repositories', query: answer }}
       isRequired
+      error={isMissing ? missingText(repository) : null}
       description={left > 0 ? `${found.length} of ${total} are shown: type to search` : 'Type to search'}
     />
   )
