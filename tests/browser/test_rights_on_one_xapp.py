@@ -76,6 +76,24 @@ def test_what_is_not_visible_is_said_and_not_left_out(
     dashboard.screenshots("values-not-visible")
 
 
+def test_the_cause_says_which_of_its_parts_are_not_visible(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart(), values={"fail": "CrashLoopBackOff"}, timeout="3s"))
+    xapps.wait_until(
+        lambda: (xapps.current_condition(NAME, "Ready") or {}).get("reason") == "HealthCheckFailed",
+        what="the end of its timeout",
+        xapp=NAME,
+    )
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_rights(xapps=["get", "list"]), f"/xapps/{xapps.namespace}/{NAME}")
+    cause = page.get_by_role("region", name="Why it is not Ready")
+    expect(cause.get_by_text(f"Not visible. Needs: list pods in {xapps.namespace}")).to_be_visible()
+    expect(cause.get_by_text(f"Not visible. Needs: list events in {xapps.namespace}")).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("cause-not-visible")
+
+
 def test_a_form_says_which_right_it_needs_to_know_the_chart(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
 ) -> None:

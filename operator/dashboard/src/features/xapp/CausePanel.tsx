@@ -106,7 +106,9 @@ function EventsLink(): ReactElement {
 }
 
 function CauseCard({ cause }: { cause: Cause }): ReactElement {
-  const { record } = useOpenXApp()
+  const { id, record, see } = useOpenXApp()
+  const seesPods = useHealth().data?.podsTotal !== null
+  const events = see('events')
   const { culprit, lastEvent, message, restored } = cause
   const said = kubeletMessage(cause)
   const advice = adviceFor(record, cause)
@@ -137,6 +139,16 @@ function CauseCard({ cause }: { cause: Cause }): ReactElement {
         </Row>
       )}
       {culprit !== null && culprit.hasRun && <LastWords culprit={culprit} />}
+      {culprit === null && !seesPods && record.release.revision !== null && (
+        <Row label="Last words">
+          <span className={styles.none}>Not visible. Needs: list pods in {id.namespace}</span>
+        </Row>
+      )}
+      {lastEvent === null && !events.allowed && (
+        <Row label="Last event">
+          <span className={styles.none}>Not visible. {events.reason}</span>
+        </Row>
+      )}
       {lastEvent !== null && (
         <Row label="Last event" actions={<EventsLink />}>
           <Copyable text={lastEvent.message ?? ''} label="Copy the message of the event">
