@@ -212,3 +212,88 @@ def test_who_may_list_no_repositories_learns_which_right_is_missing(
     assert page.evaluate("navigator.clipboard.readText()") == needed
     dashboard.check_accessibility()
     dashboard.screenshots("repositories-none")
+
+
+def test_what_somebody_else_saved_meanwhile_is_not_undone(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page, namespace = dashboard.page, xapps.namespace
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
+
+    def patch(**spec: str) -> None:
+        xapps.kubectl("patch", "chartrepository", "acme", "--type=merge", f"--patch={json.dumps({'spec': spec})}")
+
+    def spec_of_acme() -> JsonObject:
+        return {**(xapps.get("chartrepository", "acme") or {})["spec"]}
+
+    xapps.apply(repository_manifest(namespace))
+    uid = (xapps.get("chartrepository", "acme") or {})["metadata"]["uid"]
+    dashboard.sign_in(accounts.with_role("admin"), f"/repositories/{namespace}/acme?view=settings")
+    interval, url = page.get_by_role("textbox", name="Read every"), page.get_by_role("textbox", name="URL")
+    save = page.get_by_role("button", name="Save", exact=True)
+    bar = page.get_by_text("Changed by somebody else at")
+    interval.fill("2h")
+    copy = page.get_by_role("button", name="Copy as", exact=True).last
+    assert f'If-Match: "{uid}/1"' in copied_command(page, copy, "curl")
+
+    # It changes while somebody types: the page says so, and saves nothing until they decide.
+    patch(url="https://charts.example.com/theirs")
+    expect(bar).to_be_visible()
+    expect(interval).to_have_value("2h")
+    expect(url).to_have_value("https://charts.example.com")
+    expect(save).to_have_attribute("aria-disabled", "true")
+    dashboard.check_accessibility()
+    dashboard.screenshots("repository-conflict")
+    page.get_by_role("button", name="Compare").click()
+    dialog = page.get_by_role("dialog", name="Compare")
+    dialog.get_by_role("tab", name="Their changes").click()
+    expect(dialog).to_contain_text("https://charts.example.com/theirs")
+    dialog.get_by_role("button", name="Take theirs").click()
+    expect(bar).to_have_count(0)
+    expect(url).to_have_value("https://charts.example.com/theirs")
+
+    # It changes before the page has read that: the gateway refuses, and the comparison opens.
+    interval.fill("3h")
+    with page.expect_response(lambda answer: answer.request.method == "PUT") as sent:
+        page.wait_for_event("response", lambda answer: answer.url.endswith(f"/api/repositories/{namespace}/acme"))
+        patch(url="https://charts.example.com/again")
+        save.click()
+    assert sent.value.status == 412
+    expect(page.get_by_text("Somebody else changed this repository").first).to_be_visible()
+    assert spec_of_acme() == {"url": "https://charts.example.com/again", "interval": "1h"}
+    dialog.get_by_role("button", name="Keep mine").click()
+    expect(bar).to_have_count(0)
+    save.click()
+    expect(page.get_by_text("Saved: acme")).to_be_visible()
+    assert spec_of_acme() == {"url": "https://charts.example.com/theirs", "interval": "3h"}
+
+
+def test_a_repository_that_somebody_else_removed_or_replaced_is_not_touched_unseen(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page, namespace = dashboard.page, xapps.namespace
+    xapps.apply(repository_manifest(namespace))
+    dashboard.sign_in(accounts.with_role("admin"), f"/repositories/{namespace}/acme?view=settings")
+    interval = page.get_by_role("textbox", name="Read every")
+    interval.fill("2h")
+    page.get_by_role("button", name="Remove acme...").click()
+    dialog = page.get_by_role("alertdialog")
+    confirm = dialog.get_by_role("button", name="Remove acme", exact=True)
+    expect(confirm).not_to_have_attribute("aria-disabled", "true")
+    xapps.kubectl("delete", "chartrepository", "acme")
+    expect(dialog.get_by_text("It was removed meanwhile").first).to_be_visible()
+    expect(confirm).to_have_attribute("aria-disabled", "true")
+    dialog.get_by_role("button", name="Keep").click()
+    expect(page.get_by_text("This repository was removed")).to_be_visible()
+    expect(interval).to_have_value("2h")
+    expect(page.get_by_role("button", name="Save", exact=True)).to_have_attribute("aria-disabled", "true")
+    dashboard.check_accessibility()
+
+    xapps.apply(repository_manifest(namespace))
+    expect(page.get_by_text("Somebody else replaced this repository at")).to_be_visible()
+    expect(page.get_by_text("This repository was removed")).to_have_count(0)
+    expect(interval).to_have_value("2h")
+    page.get_by_role("button", name="Keep mine").click()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved: acme")).to_be_visible()
+    assert (xapps.get("chartrepository", "acme") or {})["spec"]["interval"] == "2h"

@@ -160,6 +160,10 @@ const STATUS_UNAUTHORIZED = 401
 
 /** Details that the gateway gives in the words of its API, as pages say them. By kind of problem, or by status. */
 const PAGE_WORDS: Readonly<Record<string, string>> = {
+  'replaced-meanwhile of a repository':
+    'Somebody else replaced this repository: another one of its name was saved since. Nothing was changed. Look at the new one, then decide.',
+  'precondition-failed of a repository':
+    'Somebody else changed this repository since. Nothing of yours was written. Look at what it is now, then do it again.',
   'replaced-meanwhile':
     'Somebody else replaced this xApp: another one of its name was deployed since. Nothing was changed. Look at the new one, then decide.',
   'precondition-failed':
@@ -170,7 +174,11 @@ const PAGE_WORDS: Readonly<Record<string, string>> = {
 /** Returns what a person reads about any error: a title and a detail. */
 export function describeError(error: unknown): { title: string; detail: string } {
   if (error instanceof Problem) {
-    const words = PAGE_WORDS[error.type.split(':').at(-1) ?? ''] ?? PAGE_WORDS[error.status]
+    const kind = error.type.split(':').at(-1) ?? ''
+    const ofRepository = error.instance.startsWith('/api/repositories/')
+      ? PAGE_WORDS[`${kind} of a repository`]
+      : undefined
+    const words = ofRepository ?? PAGE_WORDS[kind] ?? PAGE_WORDS[error.status]
     if (words !== undefined) return { title: error.title, detail: words }
     const detail = error.needs === '' || /(?:^|[.!?])$/.test(error.detail) ? error.detail : `${error.detail}.`
     return { title: error.title, detail: [detail, error.needs].filter((part) => part !== '').join(' ') }

@@ -8,7 +8,7 @@ import { Problem } from '~/lib/problem'
 import { apiPath, queryText } from '~/lib/query'
 import { parseJson } from '~/lib/values/parseJson'
 import { statedText } from '~/lib/values/statedText'
-import { ifMatch, type XAppVersion } from '~/lib/xapp/ifMatch'
+import { ifMatch, type ObjectVersion } from '~/lib/ifMatch'
 
 export type XAppSpecification = Schemas['XAppSpecification']
 
@@ -51,7 +51,7 @@ async function send<T>(
   path: string,
   method: 'POST' | 'PUT',
   parts: DeploymentParts,
-  expected?: XAppVersion,
+  expected?: ObjectVersion,
 ): Promise<T> {
   const headers = new Headers(expected === undefined ? {} : ifMatch(expected))
   const response = await upload(path, { method, headers, body: multipart(parts) })
@@ -67,7 +67,7 @@ export function previewDeployment(parts: DeploymentParts): Promise<DryRun> {
 }
 
 /** The xApp that was edited: refused with 412 if its spec is newer, or another xApp has its name. */
-export interface Edited extends XAppVersion {
+export interface Edited extends ObjectVersion {
   namespace: string
   name: string
 }

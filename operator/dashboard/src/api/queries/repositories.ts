@@ -3,6 +3,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { request, type Schemas } from '~/api/client'
 import { retryOf } from '~/api/queries/charts'
 import type { PageOf } from '~/api/queries/xapps'
+import { ifMatch, type ObjectVersion } from '~/lib/ifMatch'
 import { apiPath, queryText, type Query } from '~/lib/query'
 
 export type Repository = Schemas['RepositoryRecord']
@@ -83,8 +84,14 @@ export interface NewRepository extends RepositorySettings {
   namespace: string
 }
 
-async function send<T>(path: string, method: 'POST' | 'PUT', body: RepositorySettings): Promise<T> {
-  const response = await request(path, { method, headers: JSON_TYPE, body: JSON.stringify(body) })
+async function send<T>(
+  path: string,
+  method: 'POST' | 'PUT',
+  body: RepositorySettings,
+  edited?: ObjectVersion,
+): Promise<T> {
+  const headers = { ...JSON_TYPE, ...(edited === undefined ? {} : ifMatch(edited)) }
+  const response = await request(path, { method, headers, body: JSON.stringify(body) })
   return (await response.json()) as T
 }
 
@@ -107,14 +114,19 @@ export function repositoryPath({ namespace, name }: RepositoryId): string {
   return apiPath('api', 'repositories', namespace, name)
 }
 
-/** Replaces the settings of a saved repository. */
-export function changeRepository(id: RepositoryId, settings: RepositorySettings): Promise<Repository> {
-  return send(repositoryPath(id), 'PUT', settings)
+export interface EditedRepository extends RepositoryId, ObjectVersion {}
+
+/** Replaces the settings of a saved repository, if it is still in the version that was edited. */
+export function changeRepository(edited: EditedRepository, settings: RepositorySettings): Promise<Repository> {
+  return send(repositoryPath(edited), 'PUT', settings, edited)
 }
 
 /** Asks whether a saved repository answers with other settings. Nothing is saved. */
-export function checkRepositoryChange(id: RepositoryId, settings: RepositorySettings): Promise<RepositoryCheck> {
-  return send(`${repositoryPath(id)}?dryRun=true`, 'PUT', settings)
+export function checkRepositoryChange(
+  edited: EditedRepository,
+  settings: RepositorySettings,
+): Promise<RepositoryCheck> {
+  return send(`${repositoryPath(edited)}?dryRun=true`, 'PUT', settings, edited)
 }
 
 /** Has the gateway and the operator read the index now. */
@@ -123,6 +135,7 @@ export async function refreshRepository(id: RepositoryId): Promise<Repository> {
   return (await response.json()) as Repository
 }
 
-export async function removeRepository(id: RepositoryId): Promise<void> {
-  await request(repositoryPath(id), { method: 'DELETE' })
+/** Removes this repository, and no other one of its name. */
+export async function removeRepository({ uid, ...id }: RepositoryId & { uid: string }): Promise<void> {
+  await request(repositoryPath(id), { method: 'DELETE', headers: ifMatch({ uid, generation: null }) })
 }

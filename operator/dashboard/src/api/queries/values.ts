@@ -6,7 +6,7 @@ import type { XApp } from '~/api/queries/xapps'
 import { apiPath, queryText } from '~/lib/query'
 import { parseJson } from '~/lib/values/parseJson'
 import { statedText } from '~/lib/values/statedText'
-import { ifMatch } from '~/lib/xapp/ifMatch'
+import { ifMatch } from '~/lib/ifMatch'
 
 /** One of the layers that helm merges, low to high; the text is null where it is not visible. */
 export interface ValuesLayer {

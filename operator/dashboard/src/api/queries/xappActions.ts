@@ -10,7 +10,7 @@ import { xappQuery } from '~/api/queries/xapps'
 import { xappPath, type XAppId } from '~/api/queries/xappDetails'
 import { Problem } from '~/lib/problem'
 import { apiPath } from '~/lib/query'
-import { ifMatch, type XAppVersion } from '~/lib/xapp/ifMatch'
+import { ifMatch, type ObjectVersion } from '~/lib/ifMatch'
 import { removingHere } from '~/lib/xapps/removedHere'
 
 const STATUS_NOT_FOUND = 404
@@ -23,7 +23,7 @@ export async function actOnXApp(id: XAppId, uid: string, action: XAppActionName)
 }
 
 /** `expected`: refused with 412 if the spec has changed since. */
-export async function rollBackXApp(id: XAppId, expected: XAppVersion, revision: number): Promise<XAppRecord> {
+export async function rollBackXApp(id: XAppId, expected: ObjectVersion, revision: number): Promise<XAppRecord> {
   return post(xappPath(id, 'rollback'), { revision }, expected)
 }
 
@@ -87,7 +87,7 @@ export async function readAgainAfter(client: QueryClient, id: XAppId, error: unk
   return true
 }
 
-async function post(path: string, body: object, expected: XAppVersion): Promise<XAppRecord> {
+async function post(path: string, body: object, expected: ObjectVersion): Promise<XAppRecord> {
   const response = await request(path, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...ifMatch(expected) },

@@ -6,7 +6,7 @@ import { api, read, request, type Schemas } from '~/api/client'
 import { readEndOfText } from '~/api/limitedText'
 import type { PageOf } from '~/api/queries/xapps'
 import { apiPath, queryText } from '~/lib/query'
-import { ifMatch } from '~/lib/xapp/ifMatch'
+import { ifMatch } from '~/lib/ifMatch'
 import type { RemovalPreview } from '~/lib/xapp/removal'
 
 const EVENTS_PER_PAGE = 50

@@ -25,7 +25,7 @@ import { Text } from '~/ui/Text'
 import { useStrayDrops } from '~/ui/useStrayDrops'
 
 import { factsOf } from './chartFacts'
-import { ConflictBar, conflictTitle, isConflictProblem, isRefusedByConflict } from './ConflictBar'
+import { ConflictBar, conflictTitle, isConflictProblem, isRefusedByConflict } from '~/editor/ConflictBar'
 import { deploymentCurl, upgradeKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { HeldNotice } from './HeldNotice'

@@ -25,7 +25,7 @@ import { LeaveGuard } from '~/ui/LeaveGuard'
 import { useDiscard } from '~/ui/useDiscard'
 import { useDraft } from '~/ui/useDraft'
 
-import { ConflictBar, conflictTitle, isConflictProblem, isRefusedByConflict } from './ConflictBar'
+import { ConflictBar, conflictTitle, isConflictProblem, isRefusedByConflict } from '~/editor/ConflictBar'
 import { valuesCurl, valuesKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { HeldNotice } from './HeldNotice'

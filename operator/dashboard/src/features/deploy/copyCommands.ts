@@ -3,7 +3,7 @@ import { curlCommand, kubectlApply, kubectlPatch, type CurlPart } from '~/lib/co
 import { withoutMasks, withPlaceholders } from '~/lib/deploy/secretPlaceholders'
 import { holdsSecret } from '~/lib/deploy/secretTexts'
 import { apiPath } from '~/lib/query'
-import { ifMatch } from '~/lib/xapp/ifMatch'
+import { ifMatch } from '~/lib/ifMatch'
 import { statedText } from '~/lib/values/statedText'
 import type { Value, ValueObject } from '~/lib/values/value'
 import { parseYaml } from '~/lib/values/yamlDocument'

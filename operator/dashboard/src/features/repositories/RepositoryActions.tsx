@@ -5,6 +5,7 @@ import { useState, type ReactElement } from 'react'
 import { refreshRepository, type Repository } from '~/api/queries/repositories'
 import { usePermissions } from '~/api/usePermissions'
 import { refreshCommands } from '~/lib/repositories/commands'
+import { allOf, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
 import { Button } from '~/ui/Button'
 import { classes } from '~/ui/classes'
@@ -20,11 +21,18 @@ interface RepositoryActionsProps {
   repository: Repository
   /** In a row of the list: small, and with a link to the charts. */
   isRow?: boolean
+  /** It was removed by somebody else. */
+  isGone?: boolean
   onRemoved?: () => void
 }
 
 /** The buttons of one repository. */
-export function RepositoryActions({ repository, isRow = false, onRemoved }: RepositoryActionsProps): ReactElement {
+export function RepositoryActions({
+  repository,
+  isRow = false,
+  isGone = false,
+  onRemoved,
+}: RepositoryActionsProps): ReactElement {
   const { name, namespace } = repository
   const client = useQueryClient()
   const { right } = usePermissions(namespace)
@@ -35,6 +43,7 @@ export function RepositoryActions({ repository, isRow = false, onRemoved }: Repo
     // Also after a refusal: the operator may have found the same.
     onSettled: () => client.invalidateQueries({ queryKey: ['repositories'] }),
   })
+  const gone = isGone ? refused('It was removed') : null
   const size = isRow ? 'small' : 'normal'
   return (
     <div className={classes(styles.row, isRow && styles.inRow)}>
@@ -51,7 +60,7 @@ export function RepositoryActions({ repository, isRow = false, onRemoved }: Repo
       <Button
         size={size}
         icon={<RotateCw size={16} aria-hidden />}
-        right={right('changeRepository')}
+        right={allOf(gone, right('changeRepository'))}
         isPending={refresh.isPending}
         onPress={() => refresh.mutate()}
         label={`Refresh ${name}`}
@@ -63,7 +72,7 @@ export function RepositoryActions({ repository, isRow = false, onRemoved }: Repo
       <Button
         size={size}
         variant={isRow ? 'default' : 'danger'}
-        right={right('removeRepository')}
+        right={allOf(gone, right('removeRepository'))}
         onPress={() => setRemoving(true)}
         label={`Remove ${name}...`}
       >
@@ -74,6 +83,7 @@ export function RepositoryActions({ repository, isRow = false, onRemoved }: Repo
       {isRemoving && (
         <RemoveRepositoryDialog
           repository={repository}
+          isGone={isGone}
           onClose={() => setRemoving(false)}
           {...(onRemoved === undefined ? {} : { onRemoved })}
         />

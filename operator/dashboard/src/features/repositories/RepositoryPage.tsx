@@ -4,6 +4,7 @@ import { useState, type ReactElement } from 'react'
 
 import { chartsQuery, repositoryQuery, type ChartOfRepository, type Repository } from '~/api/queries/repositories'
 import { useFetchLimit } from '~/api/useFetchLimit'
+import { Problem } from '~/lib/problem'
 import { isPathSegment } from '~/lib/query'
 import { Button } from '~/ui/Button'
 import { CopyButton } from '~/ui/CopyButton'
@@ -27,7 +28,7 @@ import styles from './repositories.module.css'
 
 const route = getRouteApi('/repositories/$namespace/$name')
 const ROWS = 50
-const [SOON, LATER] = [2000, 15_000]
+const [SOON, EDITED, LATER] = [2000, 5000, 15_000]
 
 /** One repository: its charts, and its settings. */
 export function RepositoryPage(): ReactElement {
@@ -36,8 +37,11 @@ export function RepositoryPage(): ReactElement {
   const navigate = useNavigate()
   const query = useQuery({
     ...repositoryQuery(namespace, name),
-    refetchInterval: ({ state }) => (state.data !== undefined && stateOf(state.data) === 'Pending' ? SOON : LATER),
+    refetchInterval: ({ state }) =>
+      state.data !== undefined && stateOf(state.data) === 'Pending' ? SOON : view === 'settings' ? EDITED : LATER,
   })
+  // What is typed stays, with what the repository was last.
+  const isGone = query.data !== undefined && query.error instanceof Problem && query.error.status === 404
   return (
     <Page
       title={name}
@@ -57,15 +61,21 @@ export function RepositoryPage(): ReactElement {
             <AsOf at={query.dataUpdatedAt} />
             <RepositoryActions
               repository={query.data}
+              isGone={isGone}
               onRemoved={() => void navigate({ to: '/repositories', ignoreBlocker: true })}
             />
           </>
         )
       }
     >
-      <QueryContent query={query} skeletonLines={4}>
+      <QueryContent query={query} skeletonLines={4} ended={isGone ? <></> : undefined}>
         {(repository) => (
           <>
+            {isGone && (
+              <Notice tone="warn" title="This repository was removed">
+                The page shows what it was last. Nothing that you typed is lost.
+              </Notice>
+            )}
             <Facts repository={repository} />
             <Tabs
               label="Views of the repository"
@@ -73,7 +83,13 @@ export function RepositoryPage(): ReactElement {
               onSelect={(next) => void navigate({ to: '.', search: (old) => ({ ...old, view: next }), replace: true })}
               items={[
                 { id: 'charts', label: 'Charts', content: <Charts repository={repository} /> },
-                { id: 'settings', label: 'Settings', content: <RepositorySettings repository={repository} /> },
+                {
+                  id: 'settings',
+                  label: 'Settings',
+                  content: (
+                    <RepositorySettings repository={repository} isGone={isGone} refetch={() => void query.refetch()} />
+                  ),
+                },
               ]}
             />
           </>

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 
 import {
+  comparedFields,
   fieldsOfRepository,
   NO_REPOSITORY,
   PLAIN_HTTP_LABEL,
@@ -70,4 +71,10 @@ test('commands to copy have no secret', () => {
   expect(JSON.stringify(settingsToCopy(repositorySettings(fields, { isChange: false })))).not.toMatch(/abc|PEM/)
   expect(repositoryManifest(fields)).toBeNull()
   expect(repositoryManifest(FILLED)).toContain('"kind": "ChartRepository"')
+})
+
+test('what is compared has no secret and no empty field', () => {
+  const typed = { ...FILLED, credentials: 'basic', username: 'jane', password: 'p4ss' } as const
+  expect(comparedFields(typed)).toContain('credentials: basic\nusername: <username>\npassword: <password>\n')
+  expect(comparedFields(typed)).not.toMatch(/p4ss|jane|token/)
 })

@@ -138,6 +138,15 @@ export function settingsToCopy<T extends Partial<Settings>>(settings: T): T {
   return shown
 }
 
+/** The fields as a text, to compare what others saved meanwhile with what is typed. What is secret is a placeholder. */
+export function comparedFields(fields: RepositoryFields): string {
+  const secret: readonly string[] = SECRETS
+  return Object.entries(fields)
+    .filter(([, value]) => value !== '' && value !== false)
+    .map(([name, value]) => `${name}: ${secret.includes(name) ? `<${name}>` : String(value)}\n`)
+    .join('')
+}
+
 interface SavedRepository {
   name: string
   namespace: string

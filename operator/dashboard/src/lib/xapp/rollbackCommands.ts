@@ -1,7 +1,7 @@
 import { curlCommand, kubectl } from '~/lib/commands'
 import { apiPath } from '~/lib/query'
 
-import { ifMatch } from './ifMatch'
+import { ifMatch } from '~/lib/ifMatch'
 
 interface Target {
   namespace: string

@@ -3,7 +3,7 @@ import { apiPath } from '~/lib/query'
 import { uninstallCommands } from '~/lib/xapps/uninstallCommands'
 
 import { rollbackTarget } from './advice'
-import { ifMatch } from './ifMatch'
+import { ifMatch } from '~/lib/ifMatch'
 import { annotateCommand, rollbackCommands } from './rollbackCommands'
 import type { XApp } from './types'
 

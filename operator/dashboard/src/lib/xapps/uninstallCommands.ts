@@ -1,5 +1,5 @@
 import { curlCommand, kubectl } from '~/lib/commands'
-import { ifMatch } from '~/lib/xapp/ifMatch'
+import { ifMatch } from '~/lib/ifMatch'
 
 /** The commands that uninstall these xApps: one curl each, and one kubectl for each namespace. */
 export function uninstallCommands(xapps: readonly { namespace: string; name: string; uid: string }[]): {

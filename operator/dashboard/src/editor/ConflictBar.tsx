@@ -1,6 +1,5 @@
 import { useState } from 'react'
 
-import { CompareView } from '~/editor/lazy'
 import { Problem } from '~/lib/problem'
 import { ALLOWED, refused } from '~/lib/rights'
 import { Button } from '~/ui/Button'
@@ -10,7 +9,8 @@ import { Time } from '~/ui/Time'
 import { Tabs } from '~/ui/TabLinks'
 import { useMediaQuery } from '~/ui/useMediaQuery'
 
-import styles from './deploy.module.css'
+import { CompareView } from './lazy'
+import styles from './ConflictBar.module.css'
 
 const CONFLICTS = new Set([409, 412])
 
@@ -27,7 +27,9 @@ interface ConflictBarProps {
   base: string
   theirs: string
   mine: string
-  /** It is another xApp of the same name. */
+  /** What was edited; an xApp if nothing is said. */
+  what?: ConflictTerms
+  /** It is another object of the same name. */
   isReplaced: boolean
   at: string | null
   /** A write was refused because of it: the comparison opens. */
@@ -38,9 +40,21 @@ interface ConflictBarProps {
   onKeepMine: () => void
 }
 
+/** What a bar calls the object, its end and its begin, and the button that writes it. */
+export interface ConflictTerms {
+  noun: string
+  removed: string
+  created: string
+  button: string
+  /** Said when the texts to compare do not show what changed. */
+  unseen?: string
+}
+
+const XAPP: ConflictTerms = { noun: 'xApp', removed: 'uninstalled', created: 'deployed', button: 'Upgrade' }
+
 /** Returns what somebody else did meanwhile. */
-export function conflictTitle(isReplaced: boolean): string {
-  return isReplaced ? 'Somebody else replaced this xApp' : 'Changed by somebody else'
+export function conflictTitle(isReplaced: boolean, { noun }: ConflictTerms = XAPP): string {
+  return isReplaced ? `Somebody else replaced this ${noun}` : 'Changed by somebody else'
 }
 
 /** Returns whether the gateway refused what was sent because of a change meanwhile, and it was not edited since. */
@@ -52,11 +66,12 @@ export function isConflictProblem(error: unknown): boolean {
   return error instanceof Problem && CONFLICTS.has(error.status)
 }
 
-/** Somebody else changed or replaced the xApp meanwhile. What is typed here stays until a person decides. */
+/** Somebody else changed or replaced the object meanwhile. What is typed here stays until a person decides. */
 export function ConflictBar({
   base,
   theirs,
   mine,
+  what = XAPP,
   isReplaced,
   at,
   isRefused,
@@ -94,16 +109,18 @@ export function ConflictBar({
       tone="warn"
       title={
         <>
-          {`${conflictTitle(isReplaced)} at `}
+          {`${conflictTitle(isReplaced, what)} at `}
           <Time at={at} show="time" />
         </>
       }
       actions={buttons}
     >
       <p>
-        {isReplaced && 'The one that you edited was uninstalled, and another one of its name was deployed since. '}
-        Nothing that you typed is lost. With &quot;Keep mine&quot;, what you typed replaces theirs when you press
-        Upgrade.
+        {isReplaced &&
+          `The one that you edited was ${what.removed}, and another one of its name was ${what.created} since. `}
+        {!isReplaced && base === theirs && what.unseen}
+        Nothing that you typed is lost. With &quot;Keep mine&quot;, what you typed replaces theirs when you press{' '}
+        {what.button}.
       </p>
       <Dialog title="Compare" isOpen={isComparing} onClose={() => setComparing(false)} width="large" footer={buttons}>
         <Tabs
