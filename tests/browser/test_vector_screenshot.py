@@ -12,6 +12,7 @@ from tests.browser.vector_screenshot import vector_screenshot
 SVG = "{http://www.w3.org/2000/svg}"
 PAGE = """
 <title>A page</title>
+<style>[data-text]::before { content: attr(data-text) }</style>
 <body style="margin: 0; font: 14px monospace; background: white">
   <script>document.title = 'run'</script>
   <p style="width: 9ch; margin: 0">a &lt;b&gt; <a href="https://evil.example"><b>two</b></a> lines</p>
@@ -26,6 +27,7 @@ PAGE = """
     <path d="M1 1L9 9" onclick="alert(1)"/><foreignObject><p>foreign</p></foreignObject>
   </svg>
   <svg width="40" height="40" viewBox="0 0 10 10" style="stroke: red; fill: none"><path d="M1 1L9 9"/></svg>
+  <span>acme-<span data-text="ran"></span></span>
   <input value="typed &amp; kept"><input type="password" value="secret"><input placeholder="a hint">
   <p style="position: absolute; top: 900px">below the window</p>
 </body>
@@ -41,7 +43,7 @@ def page(chromium: Browser) -> Page:
 
 def test_shows_texts_line_by_line_as_a_reader_sees_them(page: Page) -> None:
     texts = [text.text for text in ET.fromstring(vector_screenshot(page)).iter(f"{SVG}text")]
-    assert texts == ["a <b>", "two", "lines", "abc…", "typed & kept", "••••••", "a hint"]
+    assert texts == ["a <b>", "two", "lines", "abc…", "acme-", "ran", "typed & kept", "••••••", "a hint"]
 
 
 def test_each_text_has_the_length_it_has_in_the_page(page: Page) -> None:

@@ -228,6 +228,10 @@ async () => {
     if (isEmpty(clip)) return
     const isUnderlined = outer.isUnderlined || style.textDecorationLine.includes('underline')
     const inherited = { clip, ellipsis, isUnderlined }
+    // The end of a name that is cut in the middle is drawn by its style: see MiddleText.
+    const drawn = element.dataset.text
+    if (isVisible && drawn !== undefined && getComputedStyle(element, '::before').content !== 'none')
+      addText(drawn, edges(element.getBoundingClientRect()), clip, style, isUnderlined)
     // What has a position of its own is painted last.
     const floating = []
     for (const child of element.childNodes) {
