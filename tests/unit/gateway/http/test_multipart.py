@@ -180,7 +180,8 @@ def test_limits_are_enforced_during_the_upload(gateway: GatewayServer) -> None:
         for _ in range(17):
             connection.sendall(b"10000\r\n" + b"x" * 65536 + b"\r\n")
         connection.sendall(b"0\r\n\r\n")
-        assert connection.recv(65536) == b""
+        while connection.recv(65536):  # the rest of the refusal, and then the end
+            pass
 
 
 def test_an_announced_size_over_the_limit_is_refused_before_the_body(gateway: GatewayServer) -> None:
