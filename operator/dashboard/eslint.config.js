@@ -31,7 +31,7 @@ const NO_HTML = {
     ...HTML_FROM_STRINGS,
     {
       selector:
-        "JSXAttribute[name.name=/^(dangerouslySetInnerHTML|srcDoc)$/], Property[key.name='dangerouslySetInnerHTML']",
+        "JSXAttribute[name.name=/^(dangerouslySetInnerHTML|srcDoc)$/], Property[key.name=/^(dangerouslySetInnerHTML|innerHTML|outerHTML|srcdoc|srcDoc)$/], CallExpression[callee.property.name='setAttribute'][arguments.0.value=/^(srcdoc|style|on.*)$/i]",
       message: 'No HTML from strings: show texts from outside with <Text>.',
     },
     {
@@ -40,7 +40,7 @@ const NO_HTML = {
       message: 'No HTML from strings.',
     },
     {
-      selector: "NewExpression[callee.name='Function'], CallExpression[callee.name='eval']",
+      selector: "NewExpression[callee.name='Function'], CallExpression[callee.name='eval'], MemberExpression[property.name='eval']",
       message: 'The Content-Security-Policy refuses code from strings.',
     },
     {

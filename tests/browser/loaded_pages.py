@@ -9,6 +9,11 @@ from playwright.sync_api import Page, expect
 from tests.localcluster.waiting import wait_until
 
 LOADED: Final = "document.querySelector('[aria-label=Loading]') === null && document.readyState === 'complete'"
+FITS: Final = "document.documentElement.scrollWidth <= innerWidth"
+"""Whether the page does not scroll sideways."""
+BEYOND_THE_WINDOW: Final = """[...document.querySelectorAll('main *')]
+    .filter((each) => each.getBoundingClientRect().right > innerWidth).map((each) => each.outerHTML.slice(0, 120))"""
+"""The elements because of which it does."""
 TABS: Final = {
     "": "heading:Conditions",
     "/logs": "log:",

@@ -126,7 +126,7 @@ def test_a_refused_change_of_values_opens_the_comparison(
         expect(dialog.get_by_role("textbox")).to_contain_text(f"greeting: {before}")
         expect(dialog.get_by_role("textbox")).to_contain_text(f"greeting: {after}")
     dashboard.check_accessibility()
-    dashboard.screenshots("values-conflict")
+    dashboard.screenshots("values-conflict-compared")
     dialog.get_by_role("button", name="Close").click()
     expect(page.get_by_text("Somebody else has edited since this preview.")).to_be_visible()
     assert values_text(page).strip() == "greeting: mine"

@@ -1,4 +1,4 @@
-"""With the keyboard alone: find an xApp that failed, learn why, and remove it."""
+"""With the keyboard alone: find an xApp that failed, learn why, and remove it; roll back; remove several."""
 
 from __future__ import annotations
 
@@ -57,3 +57,49 @@ def test_a_failed_xapp_is_found_explained_and_removed_with_the_keyboard(
     expect(dialog).to_have_count(0)
     xapps.wait_gone("xapp", NAME)
     assert xapps.get("xapp", "acme-ran-other") is not None
+
+
+def test_an_xapp_is_rolled_back_with_the_keyboard(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart()))
+    xapps.wait_ready(NAME)
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart(), values={"replicas": 2}))
+    xapps.wait_ready(NAME)
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps/{xapps.namespace}/{NAME}")
+    dashboard.heading(NAME)
+    page.keyboard.press("5")
+    expect(page.get_by_role("table", name="Revisions of the release")).to_be_visible()
+    tab_to(page, page.get_by_role("button", name="Roll back to revision 1..."))
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("alertdialog")
+    expect(dialog.get_by_role("button", name="Keep")).to_be_focused()
+    tab_to(page, dialog.get_by_role("button", name="Roll back to revision 1"))
+    page.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    xapps.wait_until(
+        lambda: xapps.status(NAME).get("heldRevision") is not None, what="the rollback to be in force", xapp=NAME
+    )
+
+
+def test_several_xapps_are_removed_with_the_keyboard(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    names = ("acme-ran-one", "acme-ran-three", "acme-ran-two")
+    for name in names:
+        xapps.apply(xapps.uploaded_manifest(name, workload_chart()))
+    for name in names:
+        xapps.wait_ready(name)
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps?namespace={xapps.namespace}")
+    expect(page.get_by_role("row")).to_have_count(4)
+    for key in "jxjx":
+        page.keyboard.press(key)
+    expect(page.get_by_text("2 selected")).to_be_visible()
+    tab_to(page, page.get_by_role("button", name="Uninstall..."))
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("alertdialog", name="Uninstall 2 xApps?")
+    tab_to(page, dialog.get_by_role("button", name="Uninstall 2 xApps"))
+    page.keyboard.press("Enter")
+    for name in names[:2]:
+        xapps.wait_gone("xapp", name)
+    assert xapps.get("xapp", names[2]) is not None

@@ -9,16 +9,12 @@ from playwright.sync_api import expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.browser.loaded_pages import BEYOND_THE_WINDOW, FITS
 from tests.localcluster.waiting import DeadlineExceeded, wait_until
 from tests.support.charts import chart_archive
 from tests.support.xapps import XAppClient
 
 PAGES = ("/xapps", "/deploy", "/repositories", "/repositories/new", "/services", "/about")
-
-FITS = "document.documentElement.scrollWidth <= innerWidth"
-TOO_WIDE = """[...document.querySelectorAll('main *')]
-    .filter((each) => each.getBoundingClientRect().right > innerWidth).map((each) => each.outerHTML.slice(0, 120))"""
-"""The elements because of which the page scrolls sideways."""
 
 
 @pytest.fixture
@@ -158,12 +154,12 @@ def test_no_page_scrolls_sideways(signed_in: Dashboard) -> None:
     for path in PAGES:
         signed_in.open(path)
         expect(signed_in.page.get_by_role("heading", level=1)).to_be_visible()
-        for width in (320, 360, 720, 1280, 3840):
+        for width in (320, 360, 719, 720, 1279, 1280, 3840):
             signed_in.page.set_viewport_size({"width": width, "height": 800})
             try:
                 wait_until(lambda: signed_in.page.evaluate(FITS), timeout=10, what=f"{path} to fit into {width} px")
             except DeadlineExceeded as exceeded:
-                exceeded.add_note(str(signed_in.page.evaluate(TOO_WIDE)))
+                exceeded.add_note(str(signed_in.page.evaluate(BEYOND_THE_WINDOW)))
                 raise
 
 

@@ -59,7 +59,7 @@ def test_a_row_of_a_failed_repository_has_its_address_and_its_cause(
     expect(row).to_contain_text("Not available: no connection")
     url = row.get_by_title("http://127.0.0.1:9/charts")
     assert url.evaluate("one => [one, ...one.children].every((each) => each.scrollWidth <= each.clientWidth + 1)")
-    dashboard.screenshots("repository-failed")
+    dashboard.screenshots("repositories-one-failed")
 
 
 def test_nothing_moves_for_who_wants_no_motion(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:

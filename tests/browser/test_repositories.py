@@ -211,7 +211,7 @@ def test_who_may_list_no_repositories_learns_which_right_is_missing(
     expect(page.get_by_text("Copied").first).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == needed
     dashboard.check_accessibility()
-    dashboard.screenshots("repositories-none")
+    dashboard.screenshots("repositories-not-visible")
 
 
 def test_what_somebody_else_saved_meanwhile_is_not_undone(
