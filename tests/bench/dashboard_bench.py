@@ -54,6 +54,8 @@ OBSERVE_EVENTS: Final = """() => {
   }).observe({ type: 'event', durationThreshold: 16, buffered: false })
 }"""
 SLOW_CPU: Final = 4
+ROWS: Final = (50, 100)
+"""Of a page: the default, and the most."""
 
 
 def first_page(page: Page, url: str) -> float:
@@ -141,10 +143,13 @@ def main() -> None:
         print(f"first page of {given.xapps} xApps, 100 rows: {', '.join(firsts)} s")
         devtools = context.new_cdp_session(page)
         print(f"a key in the search field to its paint:          {percentiles(typing(page))}")
-        page.evaluate(WATCH_CLICKS)
-        devtools.send("Emulation.setCPUThrottlingRate", {"rate": SLOW_CPU})
-        print(f"to the next page, CPU/{SLOW_CPU}:                        {percentiles(clicking(page, 'Next page'))}")
-        print(f"sorted by name, CPU/{SLOW_CPU}:                          {percentiles(clicking(page, 'Name'))}")
+        for rows in ROWS:
+            devtools.send("Emulation.setCPUThrottlingRate", {"rate": 1})
+            first_page(page, f"http://127.0.0.1:{port}/xapps?per_page={rows}")
+            page.evaluate(WATCH_CLICKS)
+            devtools.send("Emulation.setCPUThrottlingRate", {"rate": SLOW_CPU})
+            for what, button in (("to the next page", "Next page"), ("sorted by name", "Name")):
+                print(f"{f'{what}, {rows} rows, CPU/{SLOW_CPU}:':48} {percentiles(clicking(page, button))}")
         devtools.send("Emulation.setCPUThrottlingRate", {"rate": 1})
         here.send(given.churn)
         here.recv()
