@@ -135,7 +135,8 @@ function ServiceName({ service }: { service: Service }): ReactElement {
 /** The cluster IP, or the name outside the cluster; a headless Service has neither. */
 function Address({ service: { clusterIP, externalName } }: { service: Service }): ReactElement {
   const address = externalName ?? clusterIP
-  if (address === null || address === 'None') return <Text lines={1}>{address ?? '-'}</Text>
+  if (address === 'None') return <Text lines={1}>headless: only its pods have addresses</Text>
+  if (address === null) return <Text lines={1}>-</Text>
   return (
     <Copyable text={address} label={`Copy ${address}`}>
       <MiddleText>{address}</MiddleText>

@@ -135,16 +135,16 @@ export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorPr
       {check.unchecked !== null && <p className={styles.remark}>{check.unchecked}</p>}
       {save.error !== null && <ErrorText error={save.error} />}
       <div className={styles.buttons}>
-        <Button variant="primary" right={right} isPending={save.isPending} onPress={submit}>
-          Save
-        </Button>
-        <Button right={isDirty ? undefined : refused('Nothing was changed')} onPress={discard}>
-          Discard
-        </Button>
         <CopyAs
           curl={configCurl(base, text)}
           kubectl={{ none: 'kubectl cannot reach the API of an xApp with your token: use curl' }}
         />
+        <Button right={isDirty ? undefined : refused('Nothing was changed')} onPress={discard}>
+          Discard
+        </Button>
+        <Button variant="primary" right={right} isPending={save.isPending} onPress={submit}>
+          Save
+        </Button>
         <UndoDiscard undo={undo} />
         <Waiting what="Waiting for the xApp" isRunning={save.isPending} />
         <span className={styles.remark}>Whether it lasts beyond a restart depends on the xApp.</span>
