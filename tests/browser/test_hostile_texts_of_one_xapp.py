@@ -159,6 +159,6 @@ def test_last_words_need_the_right_to_read_logs(dashboard: Dashboard, accounts: 
     dashboard.sign_in(token, f"/xapps/{xapps.namespace}/{NAME}")
     cause = page.get_by_role("region", name="Why it is not Ready")
     expect(cause.get_by_text("Last words")).to_be_visible()
-    expect(cause.get_by_text("Not visible.")).to_be_visible()
+    expect(cause.get_by_text(re.compile(r"^Not visible\. .*pods/log"))).to_be_visible()
     expect(page.get_by_text("hunter2")).to_have_count(0)
     expect(page.get_by_text("owned")).to_have_count(0)

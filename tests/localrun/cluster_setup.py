@@ -12,6 +12,8 @@ def install_crds(cluster: Cluster, root: Path = ROOT) -> None:
     """Apply the definitions of a checkout, and wait until their kinds are served. Raises KubectlFailed."""
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(root / "crds"))
     names = [f"customresourcedefinition/{kind}.xapp-operator.io" for kind in ("xapps", "chartrepositories")]
+    # kubectl fails on a definition that has no condition at all yet, instead of waiting for one.
+    cluster.kubectl("wait", "--for=jsonpath={.status.conditions}", *names, "--timeout=60s")
     cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
 
 
