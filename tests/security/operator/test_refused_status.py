@@ -13,6 +13,7 @@ from tests.security.operator.neighbour import Neighbour
 from tests.support.charts import chart_archive
 from tests.support.operator import OperatorProcess
 from tests.support.xapps import Json, XAppClient
+from xapp_operator.api.status_texts import CAUSE_MAX
 
 pytestmark = pytest.mark.integration
 
@@ -34,7 +35,7 @@ def test_a_long_fail_text_is_cut_and_helm_does_not_run_again(
     assert "too long" in condition["message"]
     status = xapps.status("hello")
     assert status["lastAttempt"]["outcome"] == "Failed"
-    assert 500 < len(status["lastAttempt"]["message"]) <= 1024
+    assert 500 < len(status["lastAttempt"]["message"]) <= CAUSE_MAX
     xapps.kubectl("annotate", "xapp", "hello", "xapp-operator.io/reconcile-at=once")
     xapps.wait_until(
         lambda: xapps.status("hello").get("handled", {}).get("reconcileAt") == "once", what="another reconcile"
