@@ -40,7 +40,8 @@ const NO_HTML = {
       message: 'No HTML from strings.',
     },
     {
-      selector: "NewExpression[callee.name='Function'], CallExpression[callee.name='eval'], MemberExpression[property.name='eval']",
+      selector:
+        "NewExpression[callee.name='Function'], CallExpression[callee.name='eval'], MemberExpression[property.name='eval']",
       message: 'The Content-Security-Policy refuses code from strings.',
     },
     {
