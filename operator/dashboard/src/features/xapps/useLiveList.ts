@@ -49,9 +49,8 @@ export interface LiveList {
 /**
  * Reads a page of the list and keeps it up to date. The stream begins with the first change that the page does not
  * contain, and goes on while other pages with the same filters are shown. A changed row changes in its place, and takes
- * another place where what the list is sorted by has changed. While
- * `isBusy` says that the reader is at work in the table, new rows and rows that are gone wait, unless no row moves, or
- * it is the reader who removed a row.
+ * another place where what the list is sorted by has changed. While `isBusy` says that the reader is at work in the
+ * table, new rows, rows that are gone and other places wait, unless no row moves, or it is the reader who removed a row.
  */
 export function useLiveList({ query, filters, isBusy, onGone }: LiveListOptions): LiveList {
   const client = useQueryClient()
@@ -131,7 +130,8 @@ export function useLiveList({ query, filters, isBusy, onGone }: LiveListOptions)
   const onChange = (change: Change): void => {
     const { type, record } = change
     later('counts', COUNT_AGAIN_MILLISECONDS, readCounts)
-    const isSortedAnew = sortsAnew(client.getQueryData(list.queryKey)?.content ?? NO_ROWS, record, query.sort)
+    const shown = client.getQueryData(list.queryKey)?.content ?? NO_ROWS
+    const isSortedAnew = type === 'modified' && sortsAnew(shown, record, query.sort)
     if (type === 'deleted' && removedHere.get().has(record.uid)) takeOut(record.uid)
     else client.setQueryData(list.queryKey, (page) => page && withChange(page, record))
     for (const changed of underWay.current) changed.set(record.uid, record)
