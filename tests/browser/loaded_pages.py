@@ -6,7 +6,7 @@ from typing import Final
 
 from playwright.sync_api import Page, expect
 
-from tests.localcluster.waiting import wait_until
+from tests.localcluster.waiting import DeadlineExceeded, wait_until
 
 LOADED: Final = "document.querySelector('[aria-label=Loading]') === null && document.readyState === 'complete'"
 FITS: Final = "document.documentElement.scrollWidth <= innerWidth"
@@ -25,6 +25,16 @@ TABS: Final = {
     "/own-api": "region:Its API",
 }
 """What each page of an xApp shows once it is read: a role and a name."""
+
+
+def fit_into(page: Page, width: int, *, what: str) -> None:
+    """Give the window a width, and wait until the page does not scroll sideways. Raises DeadlineExceeded."""
+    page.set_viewport_size({"width": width, "height": 800})
+    try:
+        wait_until(lambda: page.evaluate(FITS), timeout=10, what=f"{what} to fit into {width} px")
+    except DeadlineExceeded as exceeded:
+        exceeded.add_note(str(page.evaluate(BEYOND_THE_WINDOW)))
+        raise
 
 
 def wait_for(page: Page, content: str) -> None:

@@ -9,8 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
-from tests.browser.loaded_pages import BEYOND_THE_WINDOW, FITS
-from tests.localcluster.waiting import DeadlineExceeded, wait_until
+from tests.browser.loaded_pages import FITS, fit_into
 from tests.support.charts import chart_archive
 from tests.support.xapps import XAppClient
 
@@ -155,12 +154,7 @@ def test_no_page_scrolls_sideways(signed_in: Dashboard) -> None:
         signed_in.open(path)
         expect(signed_in.page.get_by_role("heading", level=1)).to_be_visible()
         for width in (320, 360, 719, 720, 1279, 1280, 3840):
-            signed_in.page.set_viewport_size({"width": width, "height": 800})
-            try:
-                wait_until(lambda: signed_in.page.evaluate(FITS), timeout=10, what=f"{path} to fit into {width} px")
-            except DeadlineExceeded as exceeded:
-                exceeded.add_note(str(signed_in.page.evaluate(BEYOND_THE_WINDOW)))
-                raise
+            fit_into(signed_in.page, width, what=path)
 
 
 def test_a_long_name_of_a_user_leaves_room_for_the_others(dashboard: Dashboard, accounts: Accounts) -> None:

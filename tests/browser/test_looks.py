@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
 from tests.browser.deploy_steps import save_repository
-from tests.browser.loaded_pages import BEYOND_THE_WINDOW, FITS, TABS, wait_for
+from tests.browser.loaded_pages import TABS, fit_into, wait_for
 from tests.localcluster.waiting import DeadlineExceeded, wait_until
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
@@ -140,12 +140,7 @@ def test_no_page_of_an_xapp_scrolls_sideways(dashboard: Dashboard, accounts: Acc
         dashboard.open(f"/xapps/{hello.namespace}/{NAME}{path}")
         wait_for(page, content)
         for width in (320, 719, 720, 1279):
-            page.set_viewport_size({"width": width, "height": 800})
-            try:
-                wait_until(lambda: page.evaluate(FITS), timeout=10, what=f"{path or 'the page'} to fit into {width} px")
-            except DeadlineExceeded as exceeded:
-                exceeded.add_note(str(page.evaluate(BEYOND_THE_WINDOW)))
-                raise
+            fit_into(page, width, what=path or "the page")
 
 
 def test_a_very_wide_window_keeps_tabs_in_place_and_tables_readable(

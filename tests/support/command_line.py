@@ -71,8 +71,7 @@ class CommandLine:
         programs.mkdir(exist_ok=True)
         (programs / "xapp").write_text(f"#!{sys.executable}\n{PROGRAM}\n")
         (programs / "xapp").chmod(0o755)
-        found = {"PATH": f"{programs}:{os.environ['PATH']}", "TERM": "xterm", "LANG": "C.UTF-8"}
-        return {**self._environment({}), **found}
+        return self._environment({"PATH": f"{programs}:{os.environ['PATH']}", "TERM": "xterm", "LANG": "C.UTF-8"})
 
     def _environment(self, changes: Mapping[str, str]) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if key in {"PATH", "PYTHONPATH", "LANG"}}
