@@ -1,9 +1,9 @@
 import { Upload } from 'lucide-react'
-import { useId, useRef, useState, type DragEvent, type ReactElement } from 'react'
+import { useId, useState, type DragEvent, type ReactElement } from 'react'
 
-import { Button } from '~/ui/Button'
 import { classes } from '~/ui/classes'
 import { errorText, fieldId, type FieldProps } from '~/ui/FieldFrame'
+import { FileButton } from '~/ui/FileButton'
 import { Text } from '~/ui/Text'
 
 import fieldStyles from './fieldStyles.module.css'
@@ -17,7 +17,6 @@ interface FileDropProps extends Pick<FieldProps, 'label' | 'description' | 'erro
 
 /** A place to drop one file on, with a button to choose it. */
 export function FileDrop({ label, description, error, name, accept, onFile }: FileDropProps): ReactElement {
-  const input = useRef<HTMLInputElement>(null)
   const [isOver, setOver] = useState(false)
   const id = useId()
   const message = errorText(error)
@@ -44,19 +43,9 @@ export function FileDrop({ label, description, error, name, accept, onFile }: Fi
     >
       <Upload size={20} aria-hidden />
       <span id={id}>{label}</span>
-      <input
-        ref={input}
-        type="file"
-        accept={accept}
-        hidden
-        onChange={(event) => {
-          const file = event.target.files?.[0]
-          // The same file can be chosen again, for example after it was changed.
-          event.target.value = ''
-          if (file !== undefined) onFile(file)
-        }}
-      />
-      <Button onPress={() => input.current?.click()}>Choose a file</Button>
+      <FileButton accept={accept} onFile={onFile}>
+        Choose a file
+      </FileButton>
       {description !== undefined && <span className={fieldStyles.description}>{description}</span>}
       {message !== '' && (
         <span className={fieldStyles.error} role="alert">

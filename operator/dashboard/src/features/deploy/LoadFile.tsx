@@ -1,8 +1,9 @@
 import { FileUp } from 'lucide-react'
-import { useRef, useState } from 'react'
+import { useState } from 'react'
 
 import { readTextFile } from '~/lib/readTextFile'
 import { Button } from '~/ui/Button'
+import { FileButton } from '~/ui/FileButton'
 import { useKeptFocus } from '~/ui/useKeptFocus'
 
 import styles from './deploy.module.css'
@@ -46,25 +47,18 @@ export function useLoadedFile({ text, onChange, bytesMax }: Values): LoadedFile 
 
 /** Chooses a file with values, and says what became of it. */
 export function LoadFile({ load, loaded, refusal }: LoadedFile) {
-  const input = useRef<HTMLInputElement>(null)
   const box = useKeptFocus<HTMLDivElement>()
   return (
     <div {...box} className={styles.row} role="group" aria-label="Values from a file">
-      <input
-        ref={input}
-        type="file"
+      <FileButton
         accept=".yaml,.yml,.json"
-        hidden
-        aria-label="Values file"
-        onChange={(event) => {
-          const file = event.target.files?.[0]
-          event.target.value = ''
-          if (file) load(file)
-        }}
-      />
-      <Button size="small" icon={<FileUp size={16} aria-hidden />} onPress={() => input.current?.click()}>
+        label="Values file"
+        size="small"
+        icon={<FileUp size={16} aria-hidden />}
+        onFile={load}
+      >
         Load file
-      </Button>
+      </FileButton>
       {loaded && (
         <>
           <span className={styles.muted}>{`Loaded ${loaded.name}.`}</span>

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { Replace } from 'lucide-react'
-import { useEffect, useEffectEvent, useRef } from 'react'
+import { useEffect, useEffectEvent } from 'react'
 
 import { archiveQuery, type ChartDescription } from '~/api/queries/charts'
 import { RENDER_SECONDS } from '~/api/useFetchLimit'
 import { describeError, fieldErrors } from '~/lib/problem'
 import { Button } from '~/ui/Button'
 import { fieldId } from '~/ui/FieldFrame'
+import { FileButton } from '~/ui/FileButton'
 import { FileDrop } from '~/ui/FileDrop'
 import { useDelayed } from '~/ui/useDelayed'
 import { useKeptFocus } from '~/ui/useKeptFocus'
@@ -31,7 +32,6 @@ const LATE_MILLISECONDS = 2000
 
 /** A packed chart, which the gateway reads as soon as it is dropped. */
 export function UploadChart({ upload, error, bytesMax, onChange, onChart }: UploadChartProps) {
-  const input = useRef<HTMLInputElement>(null)
   const box = { ...useKeptFocus<HTMLDivElement>(), id: fieldId('file'), role: 'group', 'aria-label': 'Chart file' }
   const unread = upload?.chart === null && upload.file.size <= bytesMax ? upload.file : null
   const description = useQuery({ ...archiveQuery(unread ?? NO_FILE), enabled: unread !== null })
@@ -50,23 +50,15 @@ export function UploadChart({ upload, error, bytesMax, onChange, onChart }: Uplo
         <ChartSummary
           chart={upload.chart}
           actions={
-            <>
-              <input
-                ref={input}
-                type="file"
-                accept=".tgz,.tar.gz"
-                hidden
-                aria-label="Another chart"
-                onChange={(event) => {
-                  const file = event.target.files?.[0]
-                  event.target.value = ''
-                  if (file) choose(file)
-                }}
-              />
-              <Button size="small" icon={<Replace size={16} aria-hidden />} onPress={() => input.current?.click()}>
-                Replace
-              </Button>
-            </>
+            <FileButton
+              accept=".tgz,.tar.gz"
+              label="Another chart"
+              size="small"
+              icon={<Replace size={16} aria-hidden />}
+              onFile={choose}
+            >
+              Replace
+            </FileButton>
           }
         />
         {error !== null && (
