@@ -264,7 +264,8 @@ class RevisionStatus(Model):
     description: StatusMessage | None = Field(None, description="Helm's description of it.")
     was_healthy: bool | None = Field(
         None,
-        description="Whether its objects were healthy at some time while it was in force. Missing: not known.",
+        description="Whether its objects were healthy at some time while it was in force. False also if they became "
+        "Degraded within 60 seconds after that. Missing: not known.",
     )
 
 

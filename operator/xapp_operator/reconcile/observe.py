@@ -45,7 +45,7 @@ from xapp_operator.reconcile.inputs.release_inputs import DIGEST_LENGTH
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
-from xapp_operator.reconcile.status.revision_history import add_known_health, build_history, with_health
+from xapp_operator.reconcile.status.revision_history import add_known_health, build_history
 from xapp_operator.reconcile.status.status_draft import (
     RequestField,
     StatusDraft,
@@ -166,8 +166,8 @@ class Observer:
             handled=desired_state.handled,
             release=release_status,
             history=history
-            if running
-            else with_health(history, release, live.status),  # a running helm changes the objects
+            if running  # helm changes the objects
+            else context.health_marks.with_health(key, history, release, live.status, now=context.clock.monotonic()),
             missing_labels=missing_labels,
             archive_owner_changes=changes,
         )

@@ -24,6 +24,7 @@ from xapp_operator.reconcile.inputs.impersonation import Impersonation, ReaderIm
 from xapp_operator.reconcile.inputs.release_inputs import ReleaseInputsResolver
 from xapp_operator.reconcile.labels import AbsentObjects
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
+from xapp_operator.reconcile.status.revision_history import HealthMarks
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.watching.release_watch import ReleaseWatch
 from xapp_operator.reconcile.watching.xapp_cache import CachedXApp, XAppCache
@@ -59,6 +60,7 @@ class ObserverContext:
     running_steps: RunningSteps = field(default_factory=RunningSteps)
     test_runs: TestRuns
     absent_objects: AbsentObjects
+    health_marks: HealthMarks = field(default_factory=HealthMarks)
     incompletely_labelled: set[NamespacedName] = field(default_factory=set)
     """XApps whose release was deployed, but not all of its objects labelled."""
 

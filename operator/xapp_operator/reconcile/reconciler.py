@@ -98,6 +98,7 @@ class Reconciler:
         context.label_backoff.forget(key)
         context.correction_backoff.forget(key)
         context.drift.forget(key)
+        context.health_marks.forget(key)
         context.test_runs.forget(key)
         context.monitor.forget_inventory(key)
         context.inputs.forget(key)

@@ -232,9 +232,14 @@ class FakeCluster:
         self.outage = on
         self._roll_out_all()
 
-    def _roll_out_all(self) -> None:
+    def crash(self) -> None:
+        """Let the pods fail for good, as when their containers crash after they were ready for a moment."""
+        self.outage = True
+        self._roll_out_all(late=True)
+
+    def _roll_out_all(self, *, late: bool = False) -> None:
         for body in self.server.all("deployments"):
-            self._roll_out(body["metadata"])
+            self._roll_out(body["metadata"], late=late)
 
     def _roll_out(self, metadata: Json, *, late: bool = False) -> None:
         body = self.server.find("deployments", metadata["name"], namespace=metadata["namespace"])

@@ -125,6 +125,50 @@ def test_nothing_is_written_about_revisions_of_earlier_versions(settings: Settin
     assert known_health(history) == {2: True, 1: None}
 
 
+def test_revision_that_crashes_soon_after_it_was_ready_never_was_healthy(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(90.0)
+        history.set_tag("two")
+        await history.cluster.wait(20.0)
+        assert known_health(history) == {2: True, 1: True}
+        history.cluster.crash()
+        await history.cluster.wait(10.0)
+        assert known_health(history) == {2: False, 1: True}
+        history.set_tag("three")
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        history.cluster.set_outage(on=False)
+
+    history = run_history(settings, play)
+    assert history.deployed_tags == ["one"], "rolled back to a revision that crashes"
+    assert known_health(history) == {4: True, 3: False, 2: False, 1: True}
+
+
+def test_revision_that_recovers_after_a_crash_was_healthy(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        history.cluster.crash()
+        await history.cluster.wait(10.0)
+        assert known_health(history) == {1: False}
+        history.cluster.set_outage(on=False)
+
+    history = run_history(settings, play)
+    assert known_health(history) == {1: True}
+
+
+def test_revision_that_crashes_long_after_it_was_ready_was_healthy(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(90.0)
+        history.cluster.crash()
+        await history.cluster.wait(10.0)
+        assert known_health(history) == {1: True}
+        history.cluster.set_outage(on=False)
+
+    run_history(settings, play)
+
+
 def forget_health(history: History) -> None:
     status = (history.cluster.xapp() or {})["status"]
     for each in status["history"]:

@@ -139,7 +139,8 @@ class RevisionModel(ResponseModel):
     deployed_at: datetime | None
     description: str | None
     was_healthy: bool | None = Field(
-        description="Whether its objects were healthy at some time while it was in force; null: not known."
+        description="Whether its objects were healthy at some time while it was in force; false also if they became "
+        "Degraded within 60 seconds after that; null: not known."
     )
 
 

@@ -1,14 +1,18 @@
-"""The history of a release in the status of its XApp: what is known of each revision that Helm keeps. Pure."""
+"""The history of a release in the status of its XApp: what is known of each revision that Helm keeps."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import Final
 
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
 from xapp_operator.domain.planning.plan_input import DEPLOYED, ObservedRelease
 from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.reconcile.status.status_draft import StatusDraft
+from xapp_operator.reconcile.work.work_queue import NamespacedName
+
+UNSETTLED_SECONDS: Final = 60.0
 
 
 def build_history(
@@ -48,21 +52,52 @@ def build_history(
     )
 
 
-def with_health(
-    history: tuple[RevisionStatus, ...], release: ObservedRelease | None, health: HealthStatus
-) -> tuple[RevisionStatus, ...]:
-    """Return the history that says of the deployed revision that it was healthy, if it is now.
+class HealthMarks:
+    """When deployed revisions became healthy, as seen since this operator started.
 
-    The status changes anyway then. Where nothing is known, nothing is added: a new version of the operator would write
-    the status of every XApp.
+    A container that crashes at each start counts as ready until it crashes. So a revision that is Degraded within
+    `UNSETTLED_SECONDS` after it became healthy counts as one that never was.
     """
-    if release is None or release.status != DEPLOYED or health is not HealthStatus.HEALTHY:
+
+    def __init__(self) -> None:
+        self._marks: dict[NamespacedName, tuple[int, float]] = {}  # revision and time, of those healthy since then
+
+    def forget(self, key: NamespacedName) -> None:
+        self._marks.pop(key, None)
+
+    def with_health(
+        self,
+        key: NamespacedName,
+        history: tuple[RevisionStatus, ...],
+        release: ObservedRelease | None,
+        health: HealthStatus,
+        *,
+        now: float,
+    ) -> tuple[RevisionStatus, ...]:
+        """Return the history that tells whether the deployed revision was healthy; `now` is in seconds, monotonic.
+
+        The status changes anyway then. Where nothing is known, nothing is added: a new version of the operator would
+        write the status of every XApp.
+        """
+        if release is None or release.status != DEPLOYED:
+            return history
+        revision = release.revision
+        known = next((each.was_healthy for each in history if each.revision == revision), None)
+        if health is HealthStatus.HEALTHY and known is False:
+            self._marks[key] = (revision, now)
+            return _with_was_healthy(history, revision, was_healthy=True)
+        marked_revision, marked_at = self._marks.get(key, (None, 0.0))
+        is_unsettled = marked_revision == revision and now - marked_at < UNSETTLED_SECONDS
+        if health is HealthStatus.DEGRADED and known and is_unsettled:
+            return _with_was_healthy(history, revision, was_healthy=False)
         return history
+
+
+def _with_was_healthy(
+    history: tuple[RevisionStatus, ...], revision: int, *, was_healthy: bool
+) -> tuple[RevisionStatus, ...]:
     return tuple(
-        each.model_copy(update={"was_healthy": True})
-        if each.revision == release.revision and each.was_healthy is False
-        else each
-        for each in history
+        each.model_copy(update={"was_healthy": was_healthy}) if each.revision == revision else each for each in history
     )
 
 
