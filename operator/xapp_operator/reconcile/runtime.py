@@ -87,7 +87,7 @@ class OperatorRuntime:
         self._clock = clock
         self._queue = WorkQueue(clock=clock)
         self._workers = Workers(self._queue, count=settings.workers)
-        self._xapps = XAppCache(on_namespace=self._update_secret_watch, on_dependency=self._queue.add)
+        self._xapps = XAppCache(on_namespace=self._update_secret_watch, on_related=self._queue.add)
         self._secrets = SecretWatch(kube, settings, on_status=self._on_secret_watch_status, clock=clock)
         self._releases = ReleaseWatch(kube, self._secrets, on_change=self._on_release_change, clock=clock)
         self._references = ReferencedObjects(kube, settings, secrets=self._secrets, on_change=self._on_reference_change)

@@ -51,8 +51,6 @@ def test_a_release_that_an_xapp_has_left_can_be_adopted_under_another_name(
         await history.cluster.wait(SECONDS)
         history.delete()
         await history.cluster.wait(SECONDS)
-        history.cluster.edit({"metadata": {"annotations": {"xapp-operator.io/reconcile-at": "now"}}}, "other")
-        await history.cluster.wait(SECONDS)
         status, reason, message = condition(history, "Ready", "other")
         assert (status, reason) == ("False", "AccessDenied")
         assert "was left by the XApp hello, which no longer exists. Set adopt: true to take it over" in message

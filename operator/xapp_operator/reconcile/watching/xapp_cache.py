@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import Final, cast
 
 import orjson
 
@@ -19,6 +19,9 @@ from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_VALUES_TEXT
 from xapp_operator.domain.planning.dependencies import cycle_members, find_cycle
 from xapp_operator.reconcile.work.work_queue import NamespacedName
+
+RELEASE: Final = "Release"
+"""Stands for a Helm release where the kind of an object is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class CachedXApp:
     not_ready_since: float | None  # seconds since the epoch; None while it is Ready or suspended
     references: frozenset[tuple[str, str]]  # (kind, name) of what it reads in its namespace
     repository: str | None
+    release_name: str | None  # None: the name of the XApp
     depends_on: tuple[str, ...]
     data: bytes
 
@@ -53,17 +57,17 @@ class XAppCache:
         self,
         *,
         on_namespace: Callable[[str], None] = lambda _: None,
-        on_dependency: Callable[[NamespacedName], None] = lambda _: None,
+        on_related: Callable[[NamespacedName], None] = lambda _: None,
     ) -> None:
         """Create an empty cache.
 
         Args:
             on_namespace: called when `in_namespace` becomes empty or not empty.
-            on_dependency: called with each XApp for which another one has changed what dependsOn means: whether that
-                one is Ready, exists, depends on it, or closes or opens a cycle.
+            on_related: called with each XApp for which another one has changed what dependsOn means (whether that one
+                is Ready, exists, depends on it, or closes or opens a cycle), or no longer has the release of that name.
         """
         self._on_namespace = on_namespace
-        self._on_dependency = on_dependency
+        self._on_related = on_related
         self._keys: dict[str, set[NamespacedName]] = {}  # by namespace
         self._entries: dict[NamespacedName, CachedXApp] = {}
         self._referrers: dict[tuple[str, str, str], set[NamespacedName]] = {}  # (namespace, kind, name)
@@ -114,7 +118,7 @@ class XAppCache:
         known = self._entries.get(key)
         if known is None or known.uid != uid:
             return False
-        concerned = self._concerned_by(key, known, None)
+        concerned = self._concerned_by(key, known, None) | self._installers_of(key[0], known.release_name or key[1])
         self._remove_references(key, known)
         del self._entries[key]
         self._set_not_ready(key, None)
@@ -186,10 +190,14 @@ class XAppCache:
             concerned |= (old ^ new) | self._cycle_members(key)
         return concerned
 
+    def _installers_of(self, namespace: str, release_name: str) -> set[str]:
+        """Return the XApps whose release has this name; not all of them need to exist."""
+        return {release_name, *(name for _, name in self.referrers(namespace, RELEASE, release_name))}
+
     def _report(self, key: NamespacedName, names: set[str]) -> None:
         for name in names - {key[1]}:
             if (key[0], name) in self._entries:
-                self._on_dependency((key[0], name))
+                self._on_related((key[0], name))
 
     def _arrived(self, key: NamespacedName) -> None:
         if key in self._expected:
@@ -200,7 +208,7 @@ class XAppCache:
         if not self._expected:
             for key, entry in self._entries.items():
                 if entry.deleting:
-                    self._on_dependency(key)
+                    self._on_related(key)
 
     def _remove_references(self, key: NamespacedName, known: CachedXApp | None) -> None:
         if known is None:
@@ -217,6 +225,8 @@ def _references_of(entry: CachedXApp) -> Iterator[tuple[str, str]]:
     yield from entry.references
     if entry.repository:
         yield "ChartRepository", entry.repository
+    if entry.release_name:
+        yield RELEASE, entry.release_name
     for name in entry.depends_on:
         yield "XApp", name
 
@@ -241,6 +251,7 @@ def _to_cached(raw: JsonObject) -> CachedXApp:
         not_ready_since=_not_ready_since(raw),
         references=frozenset(references),
         repository=text(spec, "repoName") or None,
+        release_name=text(spec, "releaseName") or None,
         depends_on=tuple(text(other, "name") for other in items(spec, "dependsOn")),
         data=encode_json({**raw, "metadata": metadata}),
     )

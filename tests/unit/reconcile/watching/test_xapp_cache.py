@@ -110,13 +110,19 @@ class _Namespace:
     def __init__(self) -> None:
         self._woken: set[str] = set()
         self._version = 0
-        self.cache = XAppCache(on_dependency=lambda key: self._woken.add(key[1]))
+        self.cache = XAppCache(on_related=lambda key: self._woken.add(key[1]))
 
     def put(
-        self, name: str, *depends_on: str, ready: bool = False, deleting: bool = False, generation: int = 2
+        self,
+        name: str,
+        *depends_on: str,
+        ready: bool = False,
+        deleting: bool = False,
+        generation: int = 2,
+        release_name: str | None = None,
     ) -> set[str]:
         """Store an XApp; return which others were woken."""
-        body = raw(dependsOn=[{"name": other} for other in depends_on])
+        body = raw(dependsOn=[{"name": other} for other in depends_on], releaseName=release_name)
         self._version += 1
         body["metadata"].update(name=name, uid=f"u-{name}", generation=generation, resourceVersion=str(self._version))
         if deleting:
@@ -149,6 +155,18 @@ def test_a_dependency_that_becomes_ready_wakes_those_that_wait_for_it() -> None:
     assert apps.put("first", ready=True, deleting=True) == {"second"}
     assert not apps.cache.is_ready(("ns", "first"))
     assert apps.remove("first") == {"second"}
+
+
+def test_an_xapp_that_goes_wakes_those_that_wait_for_its_release() -> None:
+    apps = _Namespace()
+    apps.put("other")
+    assert apps.put("second", release_name="first") == set()
+    assert apps.put("first") == set()
+    assert apps.put("third", release_name="fourth") == set()
+    assert apps.put("fourth") == set()
+    assert apps.remove("first") == {"second"}
+    assert apps.remove("third") == {"fourth"}
+    assert apps.remove("other") == set()
 
 
 def test_a_dependent_that_goes_or_no_longer_depends_wakes_its_dependency() -> None:
