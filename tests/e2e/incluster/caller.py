@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,8 +29,10 @@ class Caller:
 
     @classmethod
     @contextmanager
-    def with_role(cls, installation: Installation, account: str, *, role: str | None) -> Iterator[Caller]:
-        """Create the account, bind the role to it in the namespace, and request a token."""
+    def with_role(
+        cls, installation: Installation, account: str, *, role: str | None, tls: ssl.SSLContext | None = None
+    ) -> Iterator[Caller]:
+        """Create the account, bind the role to it in the namespace, and request a token; with `tls`, call by HTTPS."""
         kubectl = installation.cluster.kubectl
         manifests = json.dumps({"apiVersion": "v1", "kind": "List", "items": _account(account, role=role)})
         kubectl("-n", NAMESPACE, "apply", "--server-side", "-f", "-", input=manifests)
@@ -39,11 +42,12 @@ class Caller:
             )
         token = kubectl("-n", NAMESPACE, "create", "token", account).strip()
         with httpx.Client(
-            base_url=f"http://{installation.cluster.node_address}:{PORT}",
+            base_url=f"{'https' if tls else 'http'}://{installation.cluster.node_address}:{PORT}",
             headers={"Authorization": f"Bearer {token}"},
             limits=httpx.Limits(max_keepalive_connections=0),
             timeout=_ANSWER_SECONDS,
             trust_env=False,
+            verify=tls or True,
         ) as http:
             yield cls(installation, http)
 

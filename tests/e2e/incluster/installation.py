@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.localcluster.realnode.namespaces import NAMESPACE_HOLDER, HostResourc
 from tests.localcluster.realnode.node import NODE_NAME
 from tests.localcluster.waiting import wait_until
 from tests.localrun.cluster_setup import SYSTEM_NAMESPACE
+from tests.support.audit import read_audit_events
 
 OVERLAY = Path(__file__).parent / "overlay"
 XAPP_NAMESPACE = ROOT / "manifests" / "xapp-namespace"
@@ -112,6 +114,22 @@ class Installation:
         template = '{range .items[*]}{.kind}{" "}{.metadata.namespace}{"/"}{.metadata.name}{"\\n"}{end}'
         found = self.cluster.kubectl("get", ",".join(kinds), "--all-namespaces", "-o", f"jsonpath={template}")
         return set(found.splitlines())
+
+    def audit_events(self) -> list[Json]:
+        """Return the events of the audit log."""
+        log = self.cluster.audit_log
+        assert log is not None
+        return read_audit_events(log)
+
+    def forbidden_requests(self) -> list[tuple[str, str, str]]:
+        """Return user, verb and address of the forbidden requests of the system's accounts."""
+        own = f"system:serviceaccount:{SYSTEM_NAMESPACE}:"
+        return [
+            (event["user"]["username"], event["verb"], event["requestURI"])
+            for event in self.audit_events()
+            if event["user"]["username"].startswith(own)
+            and event.get("responseStatus", {}).get("code") == HTTPStatus.FORBIDDEN
+        ]
 
     def _run_ctr(self, *arguments: str) -> str:
         record = HostResources.read(self.local.layout.node_record)

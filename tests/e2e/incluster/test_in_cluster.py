@@ -1,7 +1,6 @@
 """Operator and gateway as pods: permissions, logs, restarts and uninstallation, with real containers."""
 
 import json
-from typing import Any
 
 import httpx
 import pytest
@@ -13,7 +12,6 @@ from tests.localcluster import KubectlFailed
 from tests.localcluster.realnode.node import NODE_NAME
 from tests.localcluster.waiting import wait_until
 from tests.localrun.cluster_setup import SYSTEM_NAMESPACE
-from tests.support.audit import read_audit_events
 from tests.support.charts import chart_archive
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -84,11 +82,11 @@ def test_an_uploaded_chart_runs_as_pods_and_is_installed_as_the_deployer(
     assert (pod["spec"]["nodeName"], pod["status"]["phase"]) == (NODE_NAME, "Running")
     installed_by = {
         (event["user"]["username"], event.get("impersonatedUser", {}).get("username"))
-        for event in audit_events(installation)
+        for event in installation.audit_events()
         if event["verb"] in {"create", "patch"} and event["objectRef"].get("resource") == "deployments"
         if event["objectRef"].get("namespace") == NAMESPACE and event["user"]["username"].endswith("xapp-operator")
     }
-    assert forbidden_requests(installation) == []
+    assert installation.forbidden_requests() == []
     assert installed_by == {(f"system:serviceaccount:{SYSTEM_NAMESPACE}:xapp-operator", DEPLOYER)}
 
 
@@ -103,7 +101,7 @@ def test_the_gateway_proxies_to_an_xapps_service(installation: Installation, jan
 
     wait_until(responds, timeout=DEADLINE_SECONDS, what="an answer of the xApp", interval=0.5)
     through_the_api_server = [
-        event for event in audit_events(installation) if event.get("objectRef", {}).get("subresource") == "proxy"
+        event for event in installation.audit_events() if event.get("objectRef", {}).get("subresource") == "proxy"
     ]
     assert through_the_api_server == []
 
@@ -207,21 +205,3 @@ def restart_count(installation: Installation, pod: str) -> int:
     """Return the restart count of the container in an operator's pod."""
     (found,) = (item for item in installation.pods("operator") if item["metadata"]["name"] == pod)
     return int(found["status"]["containerStatuses"][0]["restartCount"])
-
-
-def forbidden_requests(installation: Installation) -> list[tuple[str, str, str]]:
-    """Return the forbidden requests of the system's accounts."""
-    own = f"system:serviceaccount:{SYSTEM_NAMESPACE}:"
-    return [
-        (event["user"]["username"], event["verb"], event["requestURI"])
-        for event in audit_events(installation)
-        if event["user"]["username"].startswith(own)
-        and event.get("responseStatus", {}).get("code") == httpx.codes.FORBIDDEN
-    ]
-
-
-def audit_events(installation: Installation) -> list[dict[str, Any]]:
-    """Return the events of the audit log."""
-    log = installation.cluster.audit_log
-    assert log is not None
-    return read_audit_events(log)
