@@ -11,7 +11,7 @@ import asyncio
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -352,10 +352,17 @@ class FakeTransport(ApiTransport):
         credentials: ClusterCredentials,
         *,
         around_write: Callable[[ApiRequest], Callable[[], None]] = lambda _: lambda: None,
+        refuse: Callable[[ApiRequest], None] = lambda _: None,
+        on_response: Iterable[Callable[[ApiRequest, ApiResponse, RequestIdentity], None]] = (),
     ) -> None:
-        """Connect; `around_write` is called before each write, and what it returns after it."""
+        """Connect; `around_write` is called before each write, and what it returns after it.
+
+        `refuse` is called with each request, and may raise Refused; `on_response` with each response.
+        """
         super().__init__(credentials)
         self._server = server
+        self._refuse = refuse
+        self._on_response = on_response
         self._around_write = around_write
         self.requests: list[ApiRequest] = []
 
@@ -364,9 +371,12 @@ class FakeTransport(ApiTransport):
         self.requests.append(request)
         done = self._around_write(request) if request.method not in _READS else None
         try:
+            self._refuse(request)
             response = ApiResponse(200, {}, orjson.dumps(self._server.handle(request)))
         except Refused as refused:
             response = ApiResponse(refused.code, {}, orjson.dumps(refused.body))
+        for listener in self._on_response:
+            listener(request, response, identity)
         if done is not None:
             done()
         return response

@@ -260,7 +260,9 @@ class FakeHelm:
         (name,) = run.positional
         history = self._history(run.namespace, name, missing_ok=True)
         if not history:
-            raise HelmFailed(f"uninstall: Release not loaded: {name}: release: not found")
+            stored = any(each["metadata"].get("labels", {}).get("name") == name for each in self.server.all("secrets"))
+            not_found = f"uninstall: Release not loaded: {name}: release: not found"
+            raise HelmFailed("no release provided" if stored else not_found)  # none of the records can be decoded
         newest = history[-1]
         if newest["info"]["status"] != "uninstalled":
             await self._set_status(run, newest, "uninstalling", "Deletion in progress (or silently failed)")

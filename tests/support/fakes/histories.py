@@ -137,18 +137,20 @@ class History:
     """The XApp as it was when it went away, and the revisions that were left then."""
     tokens: int = 0
     orphaned: bool = False
+    on_note: list[Callable[[str], None]] = field(default_factory=list)
+    """Called with each thing that a user does."""
 
     # What users do
 
     def create(self, **spec: Any) -> None:
         if self.cluster.xapp() is None:
-            self._note("create")
+            self.note("create")
             if self.cluster.server.find("chartarchives", STORED_CHART["metadata"]["name"]) is None:
                 self.cluster.create(STORED_CHART)
             self.cluster.create(xapp_body(**spec))
 
     def edit(self, **spec: Any) -> None:
-        self._note(f"edit {spec}")
+        self.note(f"edit {spec}")
         self.cluster.edit({"spec": spec})
 
     def set_tag(self, tag: str) -> None:
@@ -157,17 +159,17 @@ class History:
     def annotate(self, name: str, value: str = "") -> None:
         """Set an annotation to a value that it never had."""
         self.tokens += 1
-        self._note(f"{name} {value}")
+        self.note(f"{name} {value}")
         text = f"{value}@{self.tokens}" if value else str(self.tokens)
         self.cluster.edit({"metadata": {"annotations": {f"xapp-operator.io/{name}": text}}})
 
     def delete(self) -> None:
-        self._note("delete")
+        self.note("delete")
         self.cluster.delete()
 
     def uninstall_by_hand(self) -> None:
         """Remove the release, as a person's `helm uninstall` does."""
-        self._note("uninstall by hand")
+        self.note("uninstall by hand")
         server = self.cluster.server
         for plural in ("secrets", "deployments", "configmaps"):
             for body in server.all(plural):
@@ -177,7 +179,7 @@ class History:
 
     def install_by_hand(self, tag: str = "one", *, status: str = "deployed") -> None:
         """Install the chart as a person's `helm install` does, or leave it in another status."""
-        self._note("install by hand")
+        self.note("install by hand")
         now, server = datetime.fromtimestamp(self.cluster.clock.now(), UTC).isoformat(), self.cluster.server
         record: Json = {
             "name": "hello",
@@ -197,7 +199,7 @@ class History:
 
     def leave_behind(self, status: str) -> None:
         """Give the newest revision a status that another helm may have left."""
-        self._note(f"left {status}")
+        self.note(f"left {status}")
         secret = self._records()[-1] if self._records() else None
         record = secret and decode_record(secret)
         if secret is None or record is None:
@@ -206,8 +208,10 @@ class History:
         patch = {"metadata": {"labels": {"status": status}}, "data": {"release": encode_record(record)}}
         self.cluster.server.patch(Target("", "v1", "secrets", NAMESPACE, secret["metadata"]["name"]), patch)
 
-    def _note(self, what: str) -> None:
+    def note(self, what: str) -> None:
         self.cluster.helm.steps.append(Step("user", what))
+        for listener in self.on_note:
+            listener(what)
 
     # What there is
 
@@ -362,10 +366,16 @@ class History:
 Play = Callable[[History], Coroutine[Any, Any, None]]
 
 
-def run_history(settings: Settings, play: Play, check: Callable[[History], None] = lambda _: None) -> History:
+def run_history(
+    settings: Settings,
+    play: Play,
+    check: Callable[[History], None] = lambda _: None,
+    *,
+    watch: Callable[[History], None] = lambda _: None,
+) -> History:
     """Let `play` happen to a new cluster with a running operator, and check what must be true in the end.
 
-    `check` checks what else must be true of this history.
+    `check` checks what else must be true of this history. `watch` is called before the operator starts.
     """
     clock = FakeClock()
     loop = FakeTimeLoop(clock)
@@ -388,6 +398,7 @@ def run_history(settings: Settings, play: Play, check: Callable[[History], None]
                 history.orphaned = history.orphaned or body["spec"]["deletionPolicy"] == "Orphan"
 
         cluster.server.on_removed.append(note_removal)
+        watch(history)
         await cluster.start()
         try:
             await play(history)

@@ -21,12 +21,13 @@ from tests.support.fakes.json_patch import Json
 from tests.support.fakes.kubelet import run_pods
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FINALIZER
+from xapp_operator.common.bounded_process import ProcessStarter
 from xapp_operator.config import Settings
 from xapp_operator.errors import KubeError
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.credentials import ClusterCredentials
 from xapp_operator.kube.resources import XAPPS
-from xapp_operator.kube.transport import ApiRequest
+from xapp_operator.kube.transport import ApiRequest, ApiResponse, RequestIdentity
 from xapp_operator.reconcile.runtime import OperatorRuntime
 from xapp_operator.telemetry.metrics import Metrics
 
@@ -75,11 +76,16 @@ class FakeCluster:
     """Broken images have been mended."""
     outage: bool = False
     """No pod is ready."""
+    refuse: Callable[[ApiRequest], None] = lambda _: None
+    """Called with each request of the operator that is no watch; it may raise Refused."""
+    on_response: list[Callable[[ApiRequest, ApiResponse, RequestIdentity], None]] = field(default_factory=list)
+    """Called with each request of the operator that is no watch, and the response to it."""
 
     def __post_init__(self) -> None:
         self.server = FakeApiServer(self.clock)
         self.server.create(Target("", "v1", "namespaces"), {"metadata": {"name": NAMESPACE}})
         self.helm = FakeHelm(self.server, self.clock, around_write=self._around_write)
+        self.start_helm: ProcessStarter = self.helm
         self.server.on_stored.append(self._run_controllers)
         run_pods(self.server)
         self._history: asyncio.Task[Any] | None = None
@@ -130,12 +136,21 @@ class FakeCluster:
                 raise Killed
             return self._around_write(f"{request.method} {request.path}")
 
-        self.transport = FakeTransport(self.server, self._credentials, around_write=around_write)
+        self.transport = FakeTransport(
+            self.server,
+            self._credentials,
+            around_write=around_write,
+            refuse=self._check_request,
+            on_response=self.on_response,
+        )
         async with KubeClient(self.transport) as kube:
-            runtime = OperatorRuntime(kube, self.settings, Metrics(), clock=self.clock, start_helm=self.helm)
+            runtime = OperatorRuntime(kube, self.settings, Metrics(), clock=self.clock, start_helm=self.start_helm)
             self.runtime = runtime
             async with runtime:
                 await _KopfStandIn(kube, runtime).run()
+
+    def _check_request(self, request: ApiRequest) -> None:
+        self.refuse(request)
 
     def _around_write(self, what: str) -> Callable[[], None]:
         if self._died.is_set():
