@@ -10,7 +10,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 
 from tests.localcluster import gobuild
@@ -41,8 +40,9 @@ def platform_key() -> tuple[str, str]:
 
 def build_seconds(tools: Iterable[Tool]) -> float:
     """Return about how long this machine needs to build them; 0 for what takes no time worth a word."""
-    cores = len(os.sched_getaffinity(0))
-    return sum(BUILD_CPU_SECONDS.get(module, 0) for module in {tool.module for tool in tools}) / cores
+    tools = list(tools)
+    parts = {tool.module for tool in tools} | {tool.name for tool in tools}
+    return sum(BUILD_CPU_SECONDS.get(part, 0) for part in parts) / len(os.sched_getaffinity(0))
 
 
 def minutes_text(seconds: float) -> str:
@@ -60,19 +60,19 @@ class Binaries:
     """Tried in order for what the cache lacks. Default: PATH, the release, then the Go build."""
 
     def resolve(self, names: Iterable[str]) -> dict[str, Path]:
-        """Return the path of each named program, after downloading or building missing ones.
+        """Return the path of each named program, after downloading or building missing ones, module by module in order.
 
         Raises KeyError for an unknown name, BuildFailed if no producer succeeded.
         """
         wanted = [ALL_TOOLS[name] for name in names]
-        missing = sorted(self.missing(wanted), key=lambda tool: tool.module)
+        missing = self.missing(wanted)
         if seconds := build_seconds(missing):
             self.progress(
                 f"missing: {', '.join(tool.name for tool in missing)}. What is neither on PATH nor can be downloaded "
                 f"is built from source, once per machine: all of it takes about {minutes_text(seconds)} here"
             )
-        for module, tools in groupby(missing, key=lambda tool: tool.module):
-            self._fill_cache(module, list(tools))
+        for module in dict.fromkeys(tool.module for tool in missing):
+            self._fill_cache(module, [tool for tool in missing if tool.module == module])
         found = {tool.name: self.find(tool) for tool in wanted}
         return {name: path for name, path in found.items() if path}
 

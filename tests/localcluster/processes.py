@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -95,6 +96,11 @@ class ProcessSpec:
     environment: Mapping[str, str]
 
 
+def parent_bound_command(argv: Sequence[str]) -> list[str]:
+    """Return the command that runs ``argv``, an absolute path and arguments, until this process ends."""
+    return [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *argv]
+
+
 class ChildProcess:
     """A child process in its own process group, with its output in a file. It is killed when this process ends.
 
@@ -107,7 +113,7 @@ class ChildProcess:
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", _LAUNCHER, str(os.getpid()), *spec.argv],
+                parent_bound_command(spec.argv),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -148,6 +154,14 @@ class ChildProcess:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+
+def kill_group(leader: "subprocess.Popen[str]") -> None:
+    """Kill a child and the rest of the process group that it leads, and reap it, unless it has been reaped."""
+    if leader.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(leader.pid, signal.SIGKILL)
+        leader.wait()
 
 
 def stop_all(children: Sequence[ChildProcess], *, timeout: float) -> None:

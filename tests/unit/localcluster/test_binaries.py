@@ -2,6 +2,8 @@
 
 import os
 import re
+import signal
+import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,9 +11,12 @@ from threading import Event
 
 import pytest
 
+from tests.localcluster import gobuild
 from tests.localcluster.binaries import Binaries, Producer, cache_root, platform_key
 from tests.localcluster.gobuild import BuildFailed, go_version
+from tests.localcluster.processes import ProcessIdentity
 from tests.localcluster.tools import CHECK_TOOLS, GOTOOLS, NODE_TOOLS, TEST_TOOLS, TOOLS, Tool
+from tests.localcluster.waiting import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +88,36 @@ def test_only_missing_programs_of_a_module_are_built_and_together(tmp_path: Path
     binaries.resolve(["kubectl", "helm", "kube-apiserver", "kube-scheduler"])
 
     assert calls == [["kubectl"], ["helm"], ["kube-apiserver", "kube-scheduler"]]
+
+
+def test_modules_are_built_in_the_order_of_the_request(tmp_path: Path) -> None:
+    calls: list[list[str]] = []
+
+    make_binaries(tmp_path, recording_producer(calls)).resolve(["kube-scheduler", "etcd", "kubectl", "helm"])
+
+    assert calls == [["kube-scheduler", "kubectl"], ["etcd"], ["helm"]]
+
+
+def test_an_interrupted_build_ends_its_compilers_and_leaves_nothing(tmp_path: Path) -> None:
+    go = script(tmp_path / "bin", "go", 'touch "$GOTMPDIR/object"; sleep 60 & echo $! >&2; wait')
+    pids: list[int] = []
+
+    def build(tools: Sequence[Tool], scratch: Path) -> Mapping[str, Path]:
+        return gobuild.build(tools, go=go, folder=scratch, progress=discard_progress)
+
+    def interrupt_when_it_compiles() -> None:
+        children = wait_until(lambda: _descendants(os.getpid(), "sleep"), timeout=30.0, what="the compiler")
+        pids.extend(children)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(interrupt_when_it_compiles)
+        with pytest.raises(KeyboardInterrupt):
+            make_binaries(tmp_path / "cache", build).resolve(["helm"])
+
+    assert pids
+    assert [pid for pid in pids if ProcessIdentity.of(pid)] == []
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".lock"] == []
 
 
 def test_the_next_provider_builds_what_the_first_one_lacks(tmp_path: Path) -> None:
@@ -181,6 +216,18 @@ def test_a_missing_go_has_version_zero(tmp_path: Path) -> None:
     assert go_version(tmp_path / "go") == (0, 0)
 
 
+def _descendants(pid: int, name: str) -> list[int]:
+    """Return the ids of the processes below ``pid`` that run the program ``name``."""
+    answer = subprocess.run(["ps", "-eo", "pid=,ppid=,comm="], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in answer.stdout.splitlines()]
+    found, level = [], {str(pid)}
+    while level:
+        below = [row for row in rows if row[1] in level]
+        found += [int(row[0]) for row in below if row[2] == name]
+        level = {row[0] for row in below}
+    return found
+
+
 def script(folder: Path, name: str, text: str) -> Path:
     """Write a program that prints a text."""
     folder.mkdir(exist_ok=True)
@@ -235,6 +282,6 @@ def test_what_must_be_built_is_named_with_the_time_that_it_takes(tmp_path: Path)
 
     minutes = round((85 + 280 + 680) / len(os.sched_getaffinity(0)) / 60)
     assert [line for line in lines if line.startswith("missing")] == [
-        "missing: etcd, helm, kubectl. What is neither on PATH nor can be downloaded is built from source, once per "
+        "missing: helm, kubectl, etcd. What is neither on PATH nor can be downloaded is built from source, once per "
         f"machine: all of it takes about {minutes} min here"
     ]
