@@ -80,7 +80,9 @@ def test_a_crash_loop_shows_its_cause_and_the_log_of_the_failed_run(
     dashboard.check_accessibility()
     dashboard.screenshots("failed-xapp")
 
-    cause.get_by_role("link", name="Log", exact=True).click()
+    # It waits after a crash: there is no other run.
+    expect(cause.get_by_role("link", name="Log", exact=True)).to_have_count(0)
+    cause.get_by_role("link", name="Log of previous run").click()
     expect(page.get_by_role("checkbox", name="Previous run")).to_be_checked()
     page.get_by_role("navigation", name="Pages of this xApp").get_by_role("link", name="Logs").click()
     expect(page.get_by_role("checkbox", name="Previous run")).to_be_checked()

@@ -15,6 +15,7 @@ import {
   findCause,
   kubeletMessage,
   LAST_LINES_SHOWN,
+  logsOf,
   timesText,
   type Cause,
   type Culprit,
@@ -182,29 +183,24 @@ function Row({ label, children, actions }: { label: string; children: ReactNode;
 function LastWords({ culprit }: { culprit: Culprit }): ReactElement {
   const { id, see } = useOpenXApp()
   const right = see('logs')
-  const { pod, container, isPreviousRun: previous, restarts, lastWords } = culprit
+  const { pod, container, lastWords } = culprit
+  const logs = logsOf(culprit)
   const lines = useLastLines(culprit)
   const text = right.allowed ? plainLines(lastWords ?? lines.data ?? '', LAST_LINES_SHOWN) : ''
   return (
     <Row
       label="Last words"
-      actions={
-        <>
-          <ButtonLink to="/xapps/$namespace/$name/logs" params={id} search={{ pod, container, previous }} size="small">
-            Log
-          </ButtonLink>
-          {restarts > 0 && (
-            <ButtonLink
-              to="/xapps/$namespace/$name/logs"
-              params={id}
-              search={{ pod, container, previous: true }}
-              size="small"
-            >
-              Log of previous run
-            </ButtonLink>
-          )}
-        </>
-      }
+      actions={logs.map(({ label, previous }) => (
+        <ButtonLink
+          key={label}
+          to="/xapps/$namespace/$name/logs"
+          params={id}
+          search={{ pod, container, previous }}
+          size="small"
+        >
+          {label}
+        </ButtonLink>
+      ))}
     >
       {text !== '' ? (
         <Code label="the last words" wraps>

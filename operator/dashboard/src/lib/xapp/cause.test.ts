@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 
 import { adviceFor, rollbackTarget } from '~/lib/xapp/advice'
-import { causeReport, culpritText, findCause, findCulprit, kubeletMessage, type Cause } from '~/lib/xapp/cause'
+import { causeReport, culpritText, findCause, findCulprit, kubeletMessage, logsOf, type Cause } from '~/lib/xapp/cause'
 import { CRASHING, containerOf, healthOf, podOf, xappOf } from '~/lib/xapp/samples'
 import type { HealthReport, XApp } from '~/lib/xapp/types'
 
@@ -57,6 +57,25 @@ describe('the container at fault', () => {
   it('is described with reason, exit code and restarts', () => {
     const culprit = findCulprit([podOf({ containers: [CRASHING] })])
     expect(culprit && culpritText(culprit)).toBe('CrashLoopBackOff, exit 42, 7 restarts')
+  })
+})
+
+describe('the logs of the container at fault', () => {
+  const logs = (changes: Parameters<typeof containerOf>[0]): string[] => {
+    const culprit = findCulprit([podOf({ containers: [{ ...CRASHING, ...changes }] })])
+    return culprit === null ? [] : logsOf(culprit).map(({ label, previous }) => `${label}: ${String(previous)}`)
+  }
+
+  it('are that of the run that is there now and that of the run before', () => {
+    const both = ['Log: false', 'Log of previous run: true']
+    expect(logs({ state: 'running', reason: null, message: null })).toEqual(both)
+    expect(logs({ state: 'terminated' })).toEqual(both)
+    expect(logs({ state: 'running', restarts: 0 })).toEqual(['Log: false'])
+  })
+
+  it('are that of the run before only, while it waits for the next one', () => {
+    expect(logs({ state: 'waiting' })).toEqual(['Log of previous run: true'])
+    expect(logs({ state: 'waiting', reason: 'ImagePullBackOff', restarts: 0 })).toEqual([])
   })
 })
 

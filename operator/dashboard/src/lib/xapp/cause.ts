@@ -18,6 +18,8 @@ export interface Culprit {
   hasRun: boolean
   /** The log to read: the run before tells why a container restarts. */
   isPreviousRun: boolean
+  /** Whether there is no run now: it has not begun, or waits after a crash. */
+  isBetweenRuns: boolean
 }
 
 export interface Cause {
@@ -72,6 +74,7 @@ function culpritOf(pod: Pod, container: Container): Culprit {
     ...wordsAbout(container),
     hasRun: container.state !== 'waiting' || container.restarts > 0 || container.lastState !== null,
     isPreviousRun: container.restarts > 0,
+    isBetweenRuns: container.state === 'waiting',
   }
 }
 
@@ -146,6 +149,17 @@ function lastEventOf(health: HealthReport | undefined, culprit: Culprit | null):
 /** Returns what stands before the container at fault; empty if the message is about it too. */
 export function culpritLead({ restored }: Pick<Cause, 'restored'>): string {
   return restored === null ? '' : `In revision ${restored}, which is in force again: `
+}
+
+/** Returns the logs that a container has. After a crash, until it runs again, there is only that of the run before. */
+export function logsOf({
+  isBetweenRuns,
+  restarts,
+}: Pick<Culprit, 'isBetweenRuns' | 'restarts'>): { label: string; previous: boolean }[] {
+  return [
+    ...(isBetweenRuns ? [] : [{ label: 'Log', previous: false }]),
+    ...(restarts > 0 ? [{ label: 'Log of previous run', previous: true }] : []),
+  ]
 }
 
 /** Returns for example "CrashLoopBackOff, exit 42, 7 restarts". */
