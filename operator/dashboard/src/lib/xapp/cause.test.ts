@@ -131,6 +131,21 @@ describe('the cause', () => {
     expect(findCause(FAILED, { ...CRASH, events })?.lastEvent).toBeNull()
   })
 
+  it.each([
+    ['part of the message', 'MountVolume failed: no secret', 'pod kpi-0: MountVolume failed: no secret "e2"', null],
+    ['what the kubelet says', 'Back-off pulling image "kpi:2"', 'not healthy', 'Back-off pulling image "kpi:2": no'],
+    ['more than the kubelet says', 'Failed to pull: kpi:2: not found', 'not healthy', 'kpi:2: not found'],
+    ['the reason of the container', 'Error: ImagePullBackOff', 'not healthy', null],
+  ])('leaves out the last warning if it says %s', (_, event, message, said) => {
+    const waiting = containerOf({ ready: false, state: 'waiting', reason: 'ImagePullBackOff', message: said })
+    const own = { type: 'Warning', reason: 'Failed', object: { kind: 'Pod', name: 'kpi-0' }, count: 3, lastSeen: null }
+    const health = healthOf({ status: 'Degraded', pods: [podOf({ containers: [waiting] })] })
+    const events = [{ ...own, message: event }]
+    expect(causeOf({ ...FAILED, message }, { ...health, events }).lastEvent).toBeNull()
+    const other = [{ ...own, message: 'Insufficient memory' }, ...events]
+    expect(causeOf({ ...FAILED, message }, { ...health, events: other }).lastEvent).toEqual(other[0])
+  })
+
   it('has no last words of a container that never ran, and the message of the kubelet once', () => {
     const message = 'Back-off pulling image "kpi:2":\n not found'
     const waiting = containerOf({ ready: false, state: 'waiting', reason: 'ImagePullBackOff', message })

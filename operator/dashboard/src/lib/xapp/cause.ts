@@ -31,7 +31,7 @@ export interface Cause {
    * about this one.
    */
   restored: number | null
-  /** Null also if it says what the message says. */
+  /** Null also if it says only what the message, the container or its kubelet says. */
   lastEvent: XAppEvent | null
 }
 
@@ -96,12 +96,11 @@ export function findCause(xapp: XApp, health: HealthReport | undefined): Cause |
   const message = (isReady ? health?.message : xapp.message) ?? health?.message ?? xapp.message ?? ''
   if (!isAtFault(xapp, culprit)) return null
   const lastEvent = lastEventOf(health, culprit)
-  const isSaid = words(lastEvent?.message ?? '') === words(message)
   return {
     message,
     culprit,
     restored: restoredRevision(message, culprit),
-    lastEvent: isSaid ? null : lastEvent,
+    lastEvent: isSaid(lastEvent, message, culprit) ? null : lastEvent,
   }
 }
 
@@ -144,6 +143,22 @@ function lastEventOf(health: HealthReport | undefined, culprit: Culprit | null):
   const warnings = (health?.events ?? []).filter((event) => event.type === 'Warning')
   const own = warnings.find((event) => event.object.kind === 'Pod' && event.object.name === culprit?.pod)
   return own ?? warnings[0] ?? null
+}
+
+/** Returns whether all that an event says, or all that the kubelet says and a prefix, stands in the panel anyway. */
+function isSaid(event: XAppEvent | null, message: string, culprit: Culprit | null): boolean {
+  const text = plainWords(event?.message)
+  const kubelet = plainWords(culprit?.waitsFor)
+  if (text === '') return false
+  if (kubelet !== '' && text.includes(kubelet)) return true
+  // The kubelet writes "Error: ImagePullBackOff" of a container that waits for that reason.
+  return [plainWords(message), kubelet, plainWords(`Error: ${culprit?.reason ?? ''}`)].some((said) =>
+    said.includes(text),
+  )
+}
+
+function plainWords(text: string | null | undefined): string {
+  return words(text ?? '').toLowerCase()
 }
 
 /** Returns what stands before the container at fault; empty if the message is about it too. */
