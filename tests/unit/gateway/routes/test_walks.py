@@ -13,14 +13,18 @@ from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 from tests.support.openapi_contract import OpenApiContract
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
 from xapp_operator.gateway.catalog.records import build_xapp_entry
+from xapp_operator.gateway.catalog.store_history import HISTORY_BYTES_MAX
 from xapp_operator.gateway.state import Gateway
 
 COUNT = 60
+PHASES = ("Failed", "Degraded", "Pending")
 
 
-def put(gateway: Gateway, at: int, *, phase: str = "Deployed") -> None:
-    xapp = raw_xapp(f"x-{at:03}", namespace=f"ns-{at % 3}", status=ready_status(phase=phase))
-    gateway.store.put(build_xapp_entry(xapp))
+def put(gateway: Gateway, at: int, *, phase: str = "Deployed", revisions: int = 1) -> None:
+    status = ready_status(phase=phase)
+    # These are in no list, but in the memory of the gateway.
+    status["history"] = [{"revision": 1, "status": "deployed", "action": "Install"}] * revisions
+    gateway.store.put(build_xapp_entry(raw_xapp(f"x-{at:03}", namespace=f"ns-{at % 3}", status=status)))
 
 
 def fill(gateway: Gateway) -> None:
@@ -60,7 +64,7 @@ def test_pages_of_a_walk_are_of_one_instant(filled: GatewayServer, http: httpx.C
             if (at + step) % 4 == 0:
                 gateway.store.remove(f"ns-{at % 3}", f"x-{at:03}")
             else:
-                put(gateway, at, phase=("Failed", "Degraded", "Pending")[(at + step) % 3])
+                put(gateway, at, phase=PHASES[(at + step) % len(PHASES)])
         put(gateway, 500 + step)
 
     while True:
@@ -82,6 +86,49 @@ def test_pages_of_a_walk_are_of_one_instant(filled: GatewayServer, http: httpx.C
     again = http.get(f"/api/xapps?{query}&per_page=50&page=1&snapshot={token}&pretty=true")
     assert again.json()["content"] == before[:50]
     assert again.headers["etag"]
+
+
+def test_too_many_changes_in_a_namespace_end_its_walks_and_no_others(filled: GatewayServer, http: httpx.Client) -> None:
+    calm_before = http.get("/api/xapps?namespace=ns-1&sort=name&per_page=100").json()["content"]
+    large = range(0, COUNT, 3)  # of ns-0
+
+    def change(gateway: Gateway, phase: str) -> int:
+        for at in large:
+            put(gateway, at, phase=phase, revisions=10_000)
+        return gateway.store._history.kept_bytes
+
+    filled.run_in_loop(lambda gateway: change(gateway, "Failed"))
+    wild = http.get("/api/xapps?namespace=ns-0&sort=name&per_page=5&snapshot=new")
+    calm = http.get("/api/xapps?namespace=ns-1&sort=name&per_page=5&snapshot=new")
+    filled.run_in_loop(lambda gateway: put(gateway, 1, phase="Failed"))
+    kept = filled.run_in_loop(lambda gateway: change(gateway, "Degraded"))
+
+    assert kept <= HISTORY_BYTES_MAX
+    assert http.get(next_page(wild) or "").status_code == 410
+    seen = calm.json()["content"]
+    while (following := next_page(calm)) is not None:
+        calm = http.get(following)
+        seen += calm.json()["content"]
+    assert seen == calm_before
+
+
+def test_the_walk_that_is_used_is_kept_while_a_caller_begins_more_and_entries_change(
+    filled: GatewayServer, http: httpx.Client
+) -> None:
+    most = 3
+    # Callers who cannot be told apart have all places.
+    filled.run_in_loop(lambda gateway: setattr(gateway.snapshots, "_per_caller", most))
+    path = "/api/xapps?sort=name"
+    before = http.get(f"{path}&per_page=100").json()["content"]
+    used, unused = (http.get(f"{path}&per_page=5&snapshot=new") for _ in range(2))
+    for at in range(2 * most):
+        filled.run_in_loop(lambda gateway, at=at: put(gateway, at, phase="Failed"))  # type: ignore[misc]
+        assert http.get(used.links["last"]["url"]).json()["content"] == before[-5:]
+        http.get(f"{path}&per_page=5&snapshot=new")
+
+    assert http.get(next_page(unused) or "").status_code == 410
+    assert filled.run_in_loop(lambda gateway: len(gateway.snapshots)) == most
+    assert http.get(next_page(used) or "").json()["content"] == before[5:10]
 
 
 def test_a_snapshot_of_another_list_filter_or_order_is_400(http: httpx.Client) -> None:
