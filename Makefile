@@ -43,8 +43,8 @@ help: ## List the targets.
 	  /^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: venv dashboard ## Run everything on this machine, with two sample xApps (CLUSTER=local|kind|current NODE=simulated|real|auto AUTH=none|kubernetes XAPP_PORT=31315).
-	@exec $(BIN)/python -m tests.localrun --cluster $(CLUSTER) --auth $(AUTH) --port $(XAPP_PORT)
+run: venv ## Run everything on this machine, with two sample xApps (CLUSTER=local|kind|current NODE=simulated|real|auto AUTH=none|kubernetes XAPP_PORT=31315).
+	@exec $(BIN)/python -m tests.localrun --dashboard --cluster $(CLUSTER) --auth $(AUTH) --port $(XAPP_PORT)
 
 .PHONY: doctor
 doctor: ## Tell what this machine lacks for `make run`, `make test`, a real node and Docker, and how to install it on Debian.

@@ -53,6 +53,8 @@ class Cluster:
     """The API server's audit log, or None where it cannot be read."""
     node_address: str | None = None
     """Address of the real node, which serves node ports, or None without a real node."""
+    advertise_address: str | None = None
+    """The same address, also before the real node joins."""
 
     @property
     def env(self) -> dict[str, str]:

@@ -4,7 +4,8 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -24,7 +25,7 @@ from tests.localcluster.realnode.namespaces import (
 )
 from tests.localcluster.realnode.node import load_image
 from tests.localcluster.realnode.prerequisites import real_node_obstacle
-from tests.localcluster.start_request import READY_SECONDS, STOP_SECONDS, StartRequest
+from tests.localcluster.start_request import READY_SECONDS, STOP_SECONDS, JoinRequest, StartRequest
 from tests.localcluster.state import ClusterState
 from tests.localcluster.tools import CONTROL_PLANE, NODE_TOOLS
 from tests.localcluster.waiting import wait_until
@@ -32,6 +33,7 @@ from tests.localcluster.waiting import wait_until
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_DIRECTORY = ROOT / ".local"
 DEFAULT_NODES: Mapping[str, int] = {"simulated": 2}
+_JOIN_INTERVAL_SECONDS = 0.1
 _STOP_DEADLINE_SECONDS = 2 * STOP_SECONDS + 5.0
 
 
@@ -75,16 +77,17 @@ class LocalCluster:
         """
         if self.running:
             _raise_start_error("running", {}, self.layout.root)
-        reason = real_node_obstacle(self.layout.root) if self._nodes.get("real") else None
-        if reason:
-            raise ClusterFailed(reason)
-        programs = self._binaries.resolve([*CONTROL_PLANE, "helm", *(NODE_TOOLS if self._nodes.get("real") else ())])
         order = StartRequest(
             directory=str(self.layout.root),
-            binaries={name: str(path) for name, path in programs.items()},
+            binaries={},
             nodes=self._nodes,
             owner=None if detached else owner or ProcessIdentity.current(),
         )
+        reason = real_node_obstacle(self.layout.root) if order.needs_node_network else None
+        if reason:
+            raise ClusterFailed(reason)
+        programs = self._programs([*CONTROL_PLANE, "helm", *(NODE_TOOLS if self._nodes.get("real") else ())])
+        order = replace(order, binaries=programs)
         self.layout.root.mkdir(parents=True, exist_ok=True)
         with subprocess.Popen(
             [sys.executable, "-m", "tests.localcluster.supervisor"],
@@ -95,6 +98,26 @@ class LocalCluster:
             start_new_session=True,
         ) as process:
             self._await_ready(process, order)
+        return self.connect()
+
+    def join_real_node(self) -> Cluster:
+        """Start the real node of a cluster that has begun with a joining one, and wait until pods can run on it.
+
+        Gets its programs first. Raises ClusterNotRunning, ClusterFailed, BuildFailed, and ValueError for a cluster
+        without a joining node.
+        """
+        if not self.state().node_address:
+            raise ValueError(f"the cluster in {self.layout.root} was not started for a real node")
+        programs = self._programs(NODE_TOOLS)
+        JoinRequest(programs).write(self.layout.join_request)
+
+        def joined() -> bool:
+            state = self.state()
+            if state.node_error:
+                raise ClusterFailed(f"the real node did not join: {state.node_error}")
+            return state.node_ready
+
+        wait_until(joined, timeout=2 * READY_SECONDS, what="the real node to join", interval=_JOIN_INTERVAL_SECONDS)
         return self.connect()
 
     def stop(self) -> bool:
@@ -136,7 +159,8 @@ class LocalCluster:
             kubectl_path=programs["kubectl"],
             helm_path=programs["helm"],
             audit_log=self.layout.audit_log,
-            node_address=state.node_address or None,
+            node_address=state.node_address if state.node_ready else None,
+            advertise_address=state.node_address or None,
         )
 
     def load_image(self, archive: Path) -> None:
@@ -183,6 +207,9 @@ class LocalCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    def _programs(self, names: Iterable[str]) -> dict[str, str]:
+        return {name: str(path) for name, path in self._binaries.resolve(names).items()}
 
     def _process_identity(self, name: str) -> ProcessIdentity:
         processes = self.state().processes

@@ -51,6 +51,11 @@ class ClusterLayout:
         return self.root / "node.json"
 
     @property
+    def join_request(self) -> Path:
+        """The programs of the real node that has to join, until the supervisor has read it."""
+        return self.root / "join.json"
+
+    @property
     def stopped(self) -> Path:
         """One empty file for each process that must stay down."""
         return self.root / "held"

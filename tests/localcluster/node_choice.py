@@ -7,10 +7,11 @@ a real node where the machine can run one, and otherwise prints the reason in on
 import os
 from pathlib import Path
 
-from tests.localcluster.binaries import Binaries
+from tests.localcluster.binaries import Binaries, build_seconds, minutes_text
 from tests.localcluster.gobuild import BuildFailed
 from tests.localcluster.progress import ProgressCallback, print_progress
 from tests.localcluster.realnode.prerequisites import real_node_obstacle
+from tests.localcluster.start_request import JOINING
 from tests.localcluster.tools import NODE_TOOLS
 
 NODE_VARIABLE = "NODE"
@@ -24,11 +25,14 @@ def choose_nodes(
     folder: Path,
     default: str = "simulated",
     simulated: int = DEFAULT_SIMULATED,
+    may_join: bool = False,
     progress: ProgressCallback = print_progress,
 ) -> dict[str, int]:
     """Return the number of nodes of each kind for a cluster in ``folder``.
 
-    Without ``choice`` the variable NODE decides, and without it ``default``. Raises ValueError for an unknown value.
+    Without ``choice`` the variable NODE decides, and without it ``default``. For ``auto``, missing programs of the real
+    node are built now, or with ``may_join`` left to the caller, whose real node joins later. Raises ValueError for an
+    unknown value.
     """
     chosen = choice or os.environ.get(NODE_VARIABLE) or default
     if chosen not in NODE_CHOICES:
@@ -36,16 +40,27 @@ def choose_nodes(
     nodes = {"simulated": simulated}
     if chosen == "simulated":
         return nodes
-    reason = (real_node_obstacle(folder) or _node_tools_build_error(progress)) if chosen == "auto" else None
+    if chosen == "real":
+        return {**nodes, "real": 1}
+    binaries = Binaries(progress=progress)
+    missing = binaries.missing(NODE_TOOLS.values())
+    reason = real_node_obstacle(folder)
+    if reason is None and missing and may_join:
+        progress(
+            "simulated nodes first: the programs of the real node are built afterwards, in the background, once per "
+            f"machine; what cannot be downloaded takes about {minutes_text(build_seconds(missing))} here"
+        )
+        return {**nodes, JOINING: 1}
+    reason = reason or _node_tools_build_error(binaries)
     if reason is None:
         return {**nodes, "real": 1}
     progress(f"simulated nodes only: {reason}")
     return nodes
 
 
-def _node_tools_build_error(progress: ProgressCallback) -> str | None:
+def _node_tools_build_error(binaries: Binaries) -> str | None:
     try:
-        Binaries(progress=progress).resolve(NODE_TOOLS)
+        binaries.resolve(NODE_TOOLS)
     except BuildFailed as error:
         return str(error).partition("\n")[0]
     return None

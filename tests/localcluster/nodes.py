@@ -1,7 +1,8 @@
-"""The kinds of nodes that a cluster can have.
+"""The kinds of nodes that a cluster can have: simulated, real, and joining.
 
 A kind describes the processes and objects of its nodes. The control plane depends on it only for its placement: with
-a real node, it runs in that node's network.
+a real node, it runs in that node's network. A joining node is a real one whose network is there from the start, and
+whose programs start later (LocalCluster.join_real_node).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from tests.localcluster.layout import ClusterLayout
 from tests.localcluster.processes import ProcessSpec
 from tests.localcluster.realnode.namespaces import NodeEnvironment
 from tests.localcluster.realnode.node import RealNode
+from tests.localcluster.start_request import JOINING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +47,12 @@ class NodeKind(Protocol):
 
 
 def make_nodes(kinds: Mapping[str, int], context: NodeContext) -> list[NodeKind]:
-    """Return the nodes of each kind. Raises ValueError for an unknown kind."""
-    unknown = sorted(set(kinds) - set(NODE_KINDS))
+    """Return the nodes of each kind that start with the cluster. Raises ValueError for an unknown kind."""
+    known = [*NODE_KINDS, JOINING]
+    unknown = sorted(set(kinds) - set(known))
     if unknown:
-        raise ValueError(f"unknown kind of nodes {unknown[0]!r}; known: {', '.join(NODE_KINDS)}")
-    return [NODE_KINDS[name](context, count) for name, count in kinds.items() if count > 0]
+        raise ValueError(f"unknown kind of nodes {unknown[0]!r}; known: {', '.join(known)}")
+    return [make(context, kinds[name]) for name, make in NODE_KINDS.items() if kinds.get(name)]
 
 
 def _simulated(context: NodeContext, count: int) -> NodeKind:

@@ -16,7 +16,11 @@ class ClusterState:
     server: str = ""
     ready: bool = False
     node_address: str = ""
-    """Address of the real node, or empty without one."""
+    """Address of the real node, also before it joins, or empty without one."""
+    node_ready: bool = False
+    """Whether pods can run on the real node."""
+    node_error: str = ""
+    """Why the real node could not join, or empty."""
     processes: dict[str, ProcessIdentity] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
@@ -36,6 +40,8 @@ class ClusterState:
             server=str(raw["server"]),
             ready=bool(raw["ready"]),
             node_address=str(raw.get("node_address", "")),
+            node_ready=bool(raw.get("node_ready")),
+            node_error=str(raw.get("node_error", "")),
             processes={name: ProcessIdentity(**identity) for name, identity in raw["processes"].items()},
         )
 

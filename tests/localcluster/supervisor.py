@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from tests.localcluster.realnode.namespaces import (
     remove_host_resources,
 )
 from tests.localcluster.realnode.network import NetworkFailed
-from tests.localcluster.start_request import READY_SECONDS, STOP_SECONDS, StartRequest
+from tests.localcluster.start_request import READY_SECONDS, STOP_SECONDS, JoinRequest, StartRequest
 from tests.localcluster.state import ClusterState
 from tests.localcluster.waiting import DeadlineExceeded, wait_until
 
@@ -80,22 +80,25 @@ class Supervisor:
             self._notify("started", asdict(self._state.supervisor))
             try:
                 ports = stack.enter_context(PortReservation(4)).ports
-                if self._order.nodes.get("real"):
+                if self._order.needs_node_network:
                     self._notify("progress", {"text": "making the namespaces of the real node"})
                     self._node_namespaces = stack.enter_context(create_namespaces(self._layout, reserved_ports=ports))
                     self._record_process(self._node_namespaces.holder)
-                self._start(ports)
+                context, client = self._start(ports)
                 self._notify("ready", {})
                 os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
                 while True:
                     self._raise_if_stopping()
                     self._restart_ended()
+                    request = JoinRequest.take(self._layout.join_request)
+                    if request:
+                        self._join_real_node(request, context, client)
             except StopRequested:
                 return
             finally:
                 self._stop_children()
 
-    def _start(self, ports: Sequence[int]) -> None:
+    def _start(self, ports: Sequence[int]) -> tuple[NodeContext, ApiClient]:
         layout = self._layout
         for folder in (layout.config, layout.stopped):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -127,8 +130,28 @@ class Supervisor:
         self._wait_for("the default service account", lambda: _account_exists(client))
         self._wait_for("the nodes", lambda: all(_node_ready(client, name) for name in _node_names(kinds)))
         plane.write_admin_credentials()
-        self._state = replace(self._state, ready=True)
+        self._state = replace(self._state, ready=True, node_ready=bool(self._order.nodes.get("real")))
         self._state.write(layout.state)
+        return context, client
+
+    def _join_real_node(self, request: JoinRequest, context: NodeContext, client: ApiClient) -> None:
+        """Start the real node and wait until it is ready. If it fails, record the error and go on without it."""
+        binaries = {**context.binaries, **{name: Path(path) for name, path in request.binaries.items()}}
+        (node,) = make_nodes({"real": 1}, replace(context, binaries=binaries))
+        specs = list(node.processes())
+        names = [spec.name for spec in specs]
+        try:
+            for spec in specs:
+                self._launch(spec)
+            node.register(client)
+            self._wait_for("the real node", lambda: all(_node_ready(client, name) for name in node.names), names)
+            self._state = replace(self._state, node_ready=True)
+        except (StartFailed, NamespacesFailed) as error:
+            print(f"the real node does not start: {error}", file=sys.stderr, flush=True)
+            stop_all([self._children.pop(name) for name in names], timeout=STOP_SECONDS)
+            remaining = {name: each for name, each in self._state.processes.items() if name not in names}
+            self._state = replace(self._state, node_error=str(error), processes=remaining)
+        self._state.write(self._layout.state)
 
     def _launch(self, spec: ProcessSpec) -> None:
         child = ChildProcess(spec, log=self._layout.logs / f"{spec.name}.log")
@@ -141,12 +164,13 @@ class Supervisor:
             self._state = replace(self._state, processes={**self._state.processes, child.spec.name: identity})
             self._state.write(self._layout.state)
 
-    def _wait_for(self, what: str, probe: Callable[[], bool]) -> None:
+    def _wait_for(self, what: str, probe: Callable[[], bool], names: Iterable[str] | None = None) -> None:
+        """Wait for the start of processes, by default all of them. Raises StartFailed, StopRequested."""
         self._notify("progress", {"text": f"waiting for {what}"})
 
         def check() -> bool:
             self._raise_if_stopping(wait=0.0)
-            for child in self._children.values():
+            for child in map(self._children.__getitem__, self._children if names is None else names):
                 if child.ended:
                     raise StartFailed(f"{child.spec.name} ended while the cluster started:\n{child.tail()}")
             return probe()
@@ -207,7 +231,7 @@ class Supervisor:
     def _clean_up(self) -> None:
         """Remove everything but the logs: data, keys and credentials."""
         layout = self._layout
-        for path in (layout.kubeconfig, layout.token, layout.state):
+        for path in (layout.kubeconfig, layout.token, layout.state, layout.join_request):
             path.unlink(missing_ok=True)
         for folder in (layout.etcd, layout.pki, layout.config, layout.stopped):
             shutil.rmtree(folder, ignore_errors=True)

@@ -195,12 +195,12 @@ def _local_program(name: str, *, modules: Path = GOTOOLS, package: str = "gotool
 NODE_TOOLS: dict[str, Tool] = {
     tool.name: tool
     for tool in (
+        _runc(),  # first: where its Debian packages are missing, nothing else is built in vain
         _kubernetes("kubelet"),
         _kubernetes("kube-proxy"),
         _containerd("containerd"),
         _containerd("containerd-shim-runc-v2"),
         _containerd("ctr"),
-        _runc(),
         _cni("bridge", "main"),
         _cni("loopback", "main"),
         _cni("host-local", "ipam"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.localcluster import BuildFailed, ClusterFailed, ClusterRunning, KubectlFailed
 from tests.localcluster.waiting import DeadlineExceeded
 from tests.localrun.console import Console
+from tests.localrun.dashboard import DashboardFailed
 from tests.localrun.preflight import PreflightFailed
 from tests.localrun.samples import SampleFailed
 from tests.localrun.services import ServiceFailed
@@ -17,6 +18,7 @@ _EXPECTED_ERRORS = (
     BuildFailed,
     ClusterFailed,
     ClusterRunning,
+    DashboardFailed,
     DeadlineExceeded,
     KubectlFailed,
     PreflightFailed,
@@ -62,6 +64,7 @@ def _read_options(arguments: list[str]) -> Options:
     parser.add_argument("--port", type=_port, default=defaults.port, help="of the gateway, on loopback")
     parser.add_argument("--folder", type=Path, default=defaults.folder, help="for keys, logs and data")
     parser.add_argument("--cache", type=Path, default=defaults.cache, help="for charts, kept between runs")
+    parser.add_argument("--dashboard", action="store_true", help="build the dashboard, beside the cluster's programs")
     chosen = parser.parse_args(arguments)
     return Options(**vars(chosen))
 

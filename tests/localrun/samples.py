@@ -24,6 +24,8 @@ REAL_NODE_VALUES: Mapping[str, object] = {
     "tolerations": [{"key": NODE_TAINT, "operator": "Exists", "effect": "NoSchedule"}],
 }
 """Values that make a sample's pods run only on the real node."""
+METADATA_PATH = f"/api/xapps/{NAMESPACE}/{UPLOADED_XAPP}/api/metadata"
+"""Where the gateway serves the API of the uploaded sample."""
 
 _REQUEST_SECONDS = 60.0
 
@@ -138,6 +140,11 @@ class SampleGatewayClient:
         except httpx.TransportError:
             return None
         return XAppRecord.from_json(answer.text) if answer.is_success else None
+
+
+def real_node_patch() -> str:
+    """Return a merge patch of an XApp that moves its pods to the real node."""
+    return yaml.safe_dump({"spec": {"values": dict(REAL_NODE_VALUES)}}, sort_keys=False)
 
 
 def delete_samples(cluster: Cluster, *, timeout: float) -> None:

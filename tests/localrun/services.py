@@ -89,7 +89,7 @@ def service_specs(*, cluster: Cluster, auth: str, port: int, cache: Path, namesp
         "XAPP_ALLOW_LOOPBACK_REPOSITORIES": "true",
         "XAPP_LOG_FORMAT": "console",
         "PYTHONUNBUFFERED": "1",
-        **({"XAPP_CLUSTER_ADVERTISE_ADDRESS": cluster.node_address} if cluster.node_address else {}),
+        **({"XAPP_CLUSTER_ADVERTISE_ADDRESS": cluster.advertise_address} if cluster.advertise_address else {}),
     }
     operator: Mapping[str, str] = {
         "XAPP_ALLOW_OPERATOR_IDENTITY": "true",

@@ -22,9 +22,12 @@ from tests.localcluster.layout import ClusterLayout
 from tests.localcluster.ports import LOOPBACK
 from tests.localcluster.processes import ProcessIdentity
 from tests.localcluster.providers import Provider, choose_provider
+from tests.localcluster.start_request import JOINING
 from tests.localcluster.waiting import DeadlineExceeded, wait_until
 from tests.localrun import cluster_setup, samples
+from tests.localrun.background import BackgroundFailed, BackgroundProcess, join_real_node_process
 from tests.localrun.console import Console
+from tests.localrun.dashboard import DashboardBuild
 from tests.localrun.image import IMAGE, sample_image
 from tests.localrun.preflight import check_port_free, run_lock
 from tests.localrun.repository import chart_repository
@@ -59,6 +62,8 @@ class Options:
     folder: Path = ROOT / ".local"
     cache: Path = field(default_factory=lambda: cache_of_checkout(ROOT))
     """Folder outside the checkout that keeps charts between runs."""
+    dashboard: bool = False
+    """Whether to build the dashboard, beside the programs of the cluster."""
 
 
 class Session:
@@ -70,7 +75,10 @@ class Session:
         self._layout = ClusterLayout(options.folder.resolve())
         self._parent_make = ParentMake()
         self._repository = ""
+        self._joins_later = False
         self._containers_run = False
+        self._dashboard: DashboardBuild | None = None
+        self._joining_node: BackgroundProcess | None = None
         self._services: Services | None = None
         self._stack = ExitStack()
 
@@ -82,6 +90,11 @@ class Session:
         options, progress = self._options, self._console.progress
         self._stack.enter_context(run_lock(self._layout.root))
         check_port_free(options.port)
+        if options.dashboard:
+            self._dashboard = DashboardBuild(
+                (str(ROOT / "hack" / "dashboard"), "build"), folder=ROOT, progress=progress
+            )
+            self._stack.callback(self._dashboard.stop)
         cluster = self._stack.enter_context(self._cluster())
         real = f", with a real node at {cluster.node_address}" if cluster.node_address else ""
         progress(f"cluster: ready at {cluster.server}{real}")
@@ -99,9 +112,12 @@ class Session:
             f"chart repository: {self._repository} ({', '.join(chart.file_name for chart in sample_files.charts)})"
         )
         manifest = self._write_samples(sample_files)
+        if cluster.advertise_address:
+            self._real_node_patch.write_text(samples.real_node_patch())
         gateway = self._stack.enter_context(
             SampleGatewayClient(self.url, token=cluster.token if options.auth == "kubernetes" else None)
         )
+        self.wait(self._dashboard_built, what="the build of the dashboard")
         self._stack.callback(self._stop_services)
         self._stack.callback(self._delete_samples, cluster)
         self._services = self._start_services(cluster)
@@ -116,10 +132,12 @@ class Session:
         self._services.all_started = True
 
     def run_until_stopped(self) -> None:
-        """Restart services until a stop is requested. Raises StopRequested."""
+        """Let a joining node join, and restart services until a stop is requested. Raises StopRequested."""
+        if self._joins_later:
+            self._start_joining()
         while True:
             try:
-                self.wait(lambda: None, what="the end")
+                self.wait(self._report_joining, what="the end")
             except DeadlineExceeded:
                 continue
 
@@ -136,8 +154,7 @@ class Session:
     def summary(self) -> str:
         """The addresses and commands that the user needs."""
         folder = self._layout.root
-        xapp = f"/api/xapps/{samples.NAMESPACE}/{UPLOADED_XAPP}/api/metadata"
-        api = f"\n  xApp's API  {self.url}{xapp}" if self._containers_run else ""
+        api = f"\n  xApp's API  {self.url}{samples.METADATA_PATH}" if self._containers_run else ""
         token = f"\n  token       {self._layout.token}" if self._options.auth == "kubernetes" else ""
         metrics = (
             f"\n  metrics     http://{LOOPBACK}:{METRICS_PORT}/metrics" if self._options.port == DEFAULT_PORT else ""
@@ -174,11 +191,12 @@ Ctrl-C stops all of it.
 
     @contextmanager
     def _local_cluster(self) -> Iterator[Cluster]:
-        nodes = choose_nodes(folder=self._layout.root, default="auto", progress=self._console.progress)
+        nodes = choose_nodes(folder=self._layout.root, default="auto", may_join=True, progress=self._console.progress)
         local = LocalCluster(self._layout.root, nodes=nodes, progress=self._console.progress)
         self._wait_for_previous_cluster(local)
         cluster = local.start()
         try:
+            self._joins_later = JOINING in nodes
             if cluster.node_address:
                 local.load_image(self._build_sample_image())
             yield cluster
@@ -242,6 +260,42 @@ Ctrl-C stops all of it.
             samples.delete_samples(cluster, timeout=_REMOVE_SECONDS)
         except KubectlFailed as error:
             self._console.progress(f"not removed: {error}")
+
+    def _dashboard_built(self) -> bool:
+        return self._dashboard is None or self._dashboard.check()
+
+    def _start_joining(self) -> None:
+        """Build the programs of the real node, which then joins; only now, so that it does not delay the samples."""
+        process = BackgroundProcess(join_real_node_process(self._layout.root), logs=self._layout.logs, folder=ROOT)
+        self._stack.callback(process.stop)
+        self._joining_node = process
+        self._console.progress(f"real node: building its programs in the background (log: {process.log})")
+
+    def _report_joining(self) -> None:
+        """Report once that the real node has joined, or why not."""
+        try:
+            if self._joining_node is None or not self._joining_node.succeeded():
+                return
+            self._console.progress(f"real node: joined. {self._how_to_move_samples()}")
+        except BackgroundFailed as error:
+            log = self._joining_node.log if self._joining_node else ""
+            self._console.progress(f"real node: not added, the cluster keeps its simulated nodes: {error} (log: {log})")
+        self._joining_node = None
+
+    @property
+    def _real_node_patch(self) -> Path:
+        return self._layout.root / "samples" / "real-node.patch.yaml"
+
+    def _how_to_move_samples(self) -> str:
+        xapps = f"{UPLOADED_XAPP} {APPLIED_XAPP} -n {samples.NAMESPACE}"
+        return f"""To move the samples to it:
+
+  export KUBECONFIG={quote(f"{self._layout.root}/kubeconfig")} PATH={quote(f"{self._layout.root}/bin")}:$PATH
+  kubectl patch xapp {xapps} --type merge --patch-file {quote(str(self._real_node_patch))}
+
+Then their containers run, and the API of {UPLOADED_XAPP} answers at
+{self.url}{samples.METADATA_PATH}
+"""
 
     def _wait_samples_ready(self, gateway: SampleGatewayClient) -> None:
         reported: dict[str, str] = {}
