@@ -156,6 +156,17 @@ async def install_slowly(history: History) -> None:
     await history.cluster.wait(80.0)
 
 
+async def install_with_quick_watches(history: History) -> None:
+    history.cluster.server.lag = 0.5
+    await install(history, 10.0, timeout="20s", maxHistory=1)
+    history.set_tag("two")
+    await history.cluster.wait(10.0)
+    history.cluster.server.lag = 1.5
+    history.set_tag("three")
+    await history.cluster.wait(10.0)
+    await remove(history)
+
+
 async def lose_and_regain_pods(history: History) -> None:
     await install(history)
     history.note("outage")
@@ -192,6 +203,7 @@ PLAYS: tuple[Play, ...] = (
     adopt_a_release_that_failed,
     mark_two_deployed_revisions,
     install_slowly,
+    install_with_quick_watches,
     lose_and_regain_pods,
     write_no_status_for_a_while,
 )
