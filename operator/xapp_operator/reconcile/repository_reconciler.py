@@ -6,7 +6,6 @@ Charts and versions are in the index cache of `charts`.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +19,7 @@ from xapp_operator.api.names import ANNOTATION_RECONCILE_AT
 from xapp_operator.charts.chart_repositories import create_chart_repository, load_repository
 from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.errors import (
     AlreadyExists,
     ChartSourceError,
@@ -73,14 +73,16 @@ class RepositoryReconciler:
         impersonation: Impersonation,
         secrets: SecretWatch,
         on_change: Callable[[str, str], None],
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._secrets = secrets
+        self._clock = clock
         self._kube = kube
         self._charts = charts
         self._impersonation = impersonation
         self._on_change = on_change
         self._status_writer = StatusWriter(kube)
-        self._queue = WorkQueue()
+        self._queue = WorkQueue(clock=clock)
         self._asked: dict[NamespacedName, str] = {}  # the last annotation reconcile-at
         self._to_revalidate: set[NamespacedName] = set()
         self._cached: dict[NamespacedName, _CachedRepository] = {}
@@ -125,7 +127,7 @@ class RepositoryReconciler:
         if _is_asked_since_last_look(model):
             self._to_revalidate.add(key)
             self._queue.add(key)
-        elif delay := _seconds_until_due(model, now=time.time()):
+        elif delay := _seconds_until_due(model, now=self._clock.now()):
             self._index_digests[key] = _UNKNOWN_DIGEST
             self._queue.add_after(key, delay)
         else:
@@ -202,7 +204,7 @@ class RepositoryReconciler:
         cached = self._cached.get(key)
         if cached is None:
             return 0.0
-        now = time.time()
+        now = self._clock.now()
         error: XAppError | None = None
         charts: int | None = None
         try:

@@ -109,6 +109,7 @@ class OperatorRuntime:
             impersonation=impersonation,
             secrets=self._secrets,
             on_change=self._on_repository_change,
+            clock=clock,
         )
         helm = HelmEngine(
             settings,

@@ -120,8 +120,10 @@ class FakeApiServer:
         document = self._document(request.path)
         if document is not None:
             return document
-        target = parse_path(request.path)
         body: Json = {} if request.body is None else orjson.loads(request.body)
+        if request.path.endswith("/selfsubjectaccessreviews"):
+            return {**body, "status": {"allowed": True}}
+        target = parse_path(request.path)
         partial = "PartialObjectMetadata" in request.headers.get("Accept", "")
         if request.method == "GET":
             return self._read(target, request, partial=partial)
@@ -362,12 +364,13 @@ class FakeTransport(ApiTransport):
         super().__init__(credentials)
         self._server = server
         self._refuse = refuse
+        self.latency: Callable[[ApiRequest], float] = lambda _: 0.0
         self._on_response = on_response
         self._around_write = around_write
         self.requests: list[ApiRequest] = []
 
     async def send(self, request: ApiRequest, *, identity: RequestIdentity) -> ApiResponse:
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.latency(request))
         self.requests.append(request)
         done = self._around_write(request) if request.method not in _READS else None
         try:
@@ -386,6 +389,7 @@ class FakeTransport(ApiTransport):
         self, request: ApiRequest, *, identity: RequestIdentity, read_timeout: float | None
     ) -> AsyncIterator[AsyncGenerator[bytes]]:
         try:
+            self._refuse(request)
             chunks = self._server.watch(request)
         except Refused as refused:
             raise error_from_response(refused.code, orjson.dumps(refused.body), path=request.path) from None

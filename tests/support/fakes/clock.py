@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 START = 1_800_000_000.0
 """Seconds since the epoch at which every history begins."""
@@ -64,3 +66,14 @@ class FakeTimeLoop(asyncio.SelectorEventLoop):
         except Exception as error:  # as a thread hands it over
             future.set_exception(error)
         return future
+
+
+def run_in_fake_time(main: Coroutine[Any, Any, T], clock: FakeClock | None = None) -> T:
+    """Run a coroutine on a loop of its own that never waits."""
+    loop = FakeTimeLoop(clock or FakeClock())
+    try:
+        asyncio.set_event_loop(loop)
+        return loop.run_until_complete(main)
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()

@@ -77,7 +77,9 @@ class FakeCluster:
     outage: bool = False
     """No pod is ready."""
     refuse: Callable[[ApiRequest], None] = lambda _: None
-    """Called with each request of the operator that is no watch; it may raise Refused."""
+    """Called with each request of the operator; it may raise Refused."""
+    latency: Callable[[ApiRequest], float] = lambda _: 0.0
+    """Returns for how many seconds a request waits."""
     on_response: list[Callable[[ApiRequest, ApiResponse, RequestIdentity], None]] = field(default_factory=list)
     """Called with each request of the operator that is no watch, and the response to it."""
 
@@ -143,11 +145,15 @@ class FakeCluster:
             refuse=self._check_request,
             on_response=self.on_response,
         )
+        self.transport.latency = self._find_latency
         async with KubeClient(self.transport) as kube:
             runtime = OperatorRuntime(kube, self.settings, Metrics(), clock=self.clock, start_helm=self.start_helm)
             self.runtime = runtime
             async with runtime:
                 await _KopfStandIn(kube, runtime).run()
+
+    def _find_latency(self, request: ApiRequest) -> float:
+        return self.latency(request)
 
     def _check_request(self, request: ApiRequest) -> None:
         self.refuse(request)

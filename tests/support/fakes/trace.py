@@ -27,7 +27,7 @@ _LONG_HEX = re.compile(r"\b[0-9a-f]{16,}\b")
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _UID = re.compile(r"\buid-\d+\b")
 _PATH = re.compile(r"^/.*")
-_USUAL = {"limit", "fieldValidation"}
+_USUAL = {("limit", "500"), ("fieldValidation", "Strict")}
 """Parameters of every request of some kind."""
 _NAMED_BY = ("type", "revision", "name")
 """Fields by which the entries of a list are told apart."""
@@ -79,9 +79,9 @@ class Trace:
         path = request.path.split("/", 2)[-1]
         partial = " metadata" if "PartialObjectMetadata" in request.headers.get("Accept", "") else ""
         user = f" as {identity.impersonated_user}" if identity.impersonated_user else ""
-        params = "".join(f" {key}={value}" for key, value in sorted(request.params.items()) if key not in _USUAL)
+        params = "".join(f" {key}={value}" for key, value in sorted(request.params.items() - _USUAL))
         failed = f" -> {response.status}" if response.status >= 400 else ""
-        if request.method in _READS:
+        if request.method in _READS or path.endswith("accessreviews"):
             self._begin()
             self._reads.append(f"{request.method} {path}{params}{partial}{user}{failed}")
             return

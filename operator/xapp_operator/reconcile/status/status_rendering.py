@@ -99,13 +99,14 @@ def render_repository_status(
     """
     stored = repository.status
     conditions = ConditionSet(stored.conditions or (), generation=repository.metadata.generation, now=utc(now))
-    conditions.remove(RECONCILING, STALLED)
     if error is None:
+        conditions.remove(RECONCILING, STALLED)
         listed = "1 chart" if charts == 1 else f"{charts} charts"
         message = "a registry has no index" if charts is None else f"the index lists {listed}"
         conditions.set(READY, status=True, reason="Fetched", message=message)
     else:
         reason = error.reason or Reason.CHART_PULL_FAILED
+        conditions.remove(RECONCILING if error.permanent else STALLED)  # the other one keeps its time
         conditions.set(READY, status=False, reason=reason, message=error.message)
         conditions.set(STALLED if error.permanent else RECONCILING, status=True, reason=reason, message=error.message)
     status = ChartRepositoryStatus(

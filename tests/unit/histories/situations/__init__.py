@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tests.support.fakes.histories import History
 from tests.support.fakes.operator import Kill
-from tests.unit.histories.situations import drift, hooks, inputs, releases, removals
+from tests.unit.histories.situations import drift, hooks, inputs, releases, removals, waiting
 from tests.unit.histories.situations.actions import Play
 from tests.unit.histories.test_kills import SITUATIONS, Situation
 
@@ -32,6 +32,6 @@ TRACED: Mapping[str, Play] = {
     "upgrade, killed": _played(SITUATIONS["upgrade"], Kill(4, after=True)),
     "uninstall, killed": _played(SITUATIONS["uninstall"], Kill(2, after=True)),
     "requested rollback, killed": _played(SITUATIONS["requested rollback"], Kill(4, after=True)),
-    **{_name(play): play for module in (drift, hooks, inputs, releases, removals) for play in module.PLAYS},
+    **{_name(play): play for module in (drift, hooks, inputs, releases, removals, waiting) for play in module.PLAYS},
 }
 """By the name of the file that keeps the trace."""

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.support.fakes.clock import run_in_fake_time
 from xapp_operator.errors import SourceUnavailable
 from xapp_operator.reconcile.work import xapp_tasks
 from xapp_operator.reconcile.work.work_queue import NamespacedName
@@ -218,3 +219,72 @@ async def test_a_turn_that_nobody_uses_is_given_to_others(monkeypatch: pytest.Mo
     resolver.forget(third)
     lookup.result.set_result("yes")
     assert await resolver.resolve(first, lookup.operation, version=2) == "yes"
+
+
+async def test_thirty_two_operations_run_at_a_time_and_eight_of_one_namespace() -> None:
+    lookup = SlowLookup()
+    for namespace in range(5):
+        for number in range(9):
+            assert await lookup.resolver.resolve((f"ns{namespace}", str(number)), lookup.operation, version=1) is None
+        assert lookup.started == min(8 * (namespace + 1), 32)
+    await lookup.resolver.stop()
+    assert lookup.started == 32
+
+
+async def test_nothing_begins_after_the_stop() -> None:
+    lookup = SlowLookup()
+    ended: list[str] = []
+
+    async def hang() -> str:
+        lookup.started += 1
+        try:
+            return await lookup.result
+        finally:
+            ended.append("ended")
+
+    for number in range(9):
+        await lookup.resolver.resolve(("ns", str(number)), hang, version=1)
+    await lookup.resolver.stop()
+    assert (lookup.started, len(ended)) == (8, 8)
+    assert lookup.done.empty()
+    assert not any(lookup.resolver.is_running(("ns", str(number))) for number in range(9))
+
+
+def test_a_turn_is_kept_for_a_minute() -> None:
+    async def ask_after(seconds: float) -> int:
+        """Return how many operations have begun when the holder of the turn asks again after so long."""
+        lookup = SlowLookup()
+        keys = [("ns", str(number)) for number in range(9)]
+        for key in keys:
+            await lookup.resolver.resolve(key, lookup.operation, version=1)
+        lookup.resolver.cancel(keys[0])
+        assert await lookup.done.get() == keys[8]
+        waits = ("ns", "waits")
+        assert await lookup.resolver.resolve(waits, lookup.operation, version=1) is None
+        await asyncio.sleep(seconds)
+        await lookup.resolver.resolve(keys[8], lookup.operation, version=1)
+        started = lookup.started
+        await lookup.resolver.stop()
+        return started
+
+    assert run_in_fake_time(ask_after(59.9)) == 9
+    assert run_in_fake_time(ask_after(60.1)) == 8
+
+
+async def test_without_a_place_nothing_is_said_to_run() -> None:
+    lookup = SlowLookup()
+    for number in range(9):
+        await lookup.resolver.resolve(("ns", str(number)), lookup.operation, version=1)
+    assert [lookup.resolver.is_running(("ns", str(number))) for number in (7, 8)] == [True, False]
+    await lookup.resolver.stop()
+
+
+async def test_an_operation_that_is_forgotten_reports_nothing() -> None:
+    lookup = SlowLookup()
+    assert await lookup.resolve() is None
+    lookup.resolver.forget(KEY)
+    await asyncio.sleep(0)
+    assert lookup.done.empty()
+    lookup.result.set_result("late")
+    assert await lookup.resolve() == "late"
+    assert lookup.started == 2
