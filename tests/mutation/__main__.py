@@ -14,10 +14,7 @@ from tests.mutation.mutants import PACKAGE, ROOT, SOURCES, Key, Mutant, mutants_
 from tests.mutation.tested_lines import TestedLines, measure
 from tests.mutation.trials import Outcome, Trial, fits_in_place, limit_of, try_by_import, try_in_place
 
-_EXHAUSTIVE = tuple(
-    f"--ignore=tests/unit/histories/test_{name}.py"
-    for name in ("generated_histories", "interruptions", "kills", "memory")
-)
+_EXHAUSTIVE = tuple(f"--ignore=tests/unit/histories/test_{name}.py" for name in ("generated_histories", "kills"))
 """They take minutes for each mutant, and others find the same ones."""
 
 TESTS = {

@@ -48,13 +48,12 @@ def label_state(
         missing: the objects without labels.
         outdated: the labels were not written since the revision or the spec changed.
         incomplete: the last attempt to write them on all objects failed.
-        seconds_until_repair: what is left of the back-off between repairs.
+        seconds_until_repair: what is left of the back-off between repairs; 0 or less if it is over.
         now: seconds since the epoch.
     """
     if outdated and not incomplete:
         return LabelState(missing=bool(missing.objects), outdated=True)  # a new version is no repeated repair
-    repair_at = now + seconds_until_repair if seconds_until_repair > 0 else 0.0
-    return LabelState(missing=bool(missing.objects), outdated=incomplete, repair_at=repair_at)
+    return LabelState(missing=bool(missing.objects), outdated=incomplete, repair_at=now + seconds_until_repair)
 
 
 def predefined_labels(xapp: XApp) -> dict[str, str]:

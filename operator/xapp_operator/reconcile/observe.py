@@ -273,7 +273,7 @@ class Observer:
             return None
         drift = await context.drift.find_drift(xapp, revision, requested=requested)
         pause = context.correction_backoff.next_repair_at(key) - context.clock.monotonic()
-        return replace(drift, correct_at=context.clock.now() + pause) if pause > 0 else drift
+        return replace(drift, correct_at=context.clock.now() + pause)
 
     def _unready_dependencies(self, xapp: XApp) -> tuple[str, ...]:
         names = dict.fromkeys(dependency.name for dependency in xapp.spec.depends_on or ())
@@ -298,10 +298,12 @@ class Observer:
 def _pending_source(xapp: XApp, *, has_begun: bool, is_asked_for: bool) -> SourceUnavailable:
     """Return the error until a source answers. One that failed before keeps its failure, unless somebody asks again."""
     conditions = {each.type: each for each in xapp.status.conditions or ()}
-    failed = conditions.get(READY)
-    is_current = failed is not None and failed.observed_generation == xapp.metadata.generation
-    if failed is not None and is_current and failed.reason == Reason.CHART_PULL_FAILED and not is_asked_for:
-        return SourceUnavailable(failed.message, permanent=STALLED in conditions)
+    known = None if is_asked_for else conditions.get(READY)
+    if known is not None and (known.reason, known.observed_generation) == (
+        Reason.CHART_PULL_FAILED,
+        xapp.metadata.generation,
+    ):
+        return SourceUnavailable(known.message, permanent=STALLED in conditions)
     pending = SourcePending("the chart is read from its source" if has_begun else "other charts are read first")
     pending.has_begun = has_begun
     return pending

@@ -174,6 +174,11 @@ class FakeApiServer:
         finally:
             self._watchers[plural].remove(watcher)
 
+    @property
+    def watched(self) -> list[str]:
+        """Return the plural of each watch that is open."""
+        return [plural for plural, watchers in self._watchers.items() for _ in watchers]
+
     # Verbs
 
     def get(self, target: Target) -> Json:

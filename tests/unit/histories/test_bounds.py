@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -226,3 +227,32 @@ def test_charts_of_eight_xapps_of_a_namespace_are_read_at_once(settings: Setting
 
     run_history(settings, play)
     assert requests.most == {"read": 8}
+
+
+@pytest.mark.parametrize(("age", "pause"), [(119.5, 5.0), (120.5, 30.0)])
+def test_pods_are_asked_less_often_two_minutes_after_a_step(
+    settings: Settings, requests: Requests, age: float, pause: float
+) -> None:
+    times: list[float] = []
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+
+        def note(request: ApiRequest, *_: object) -> None:
+            if request.path.endswith("/pods"):
+                times.append(cluster.clock.monotonic())
+
+        history.create(tag="one")
+        await wait_ready(history)
+        last_at = datetime.fromisoformat((cluster.xapp() or {})["status"]["lastAttempt"]["lastAt"]).timestamp()
+        cluster.set_outage(on=True)
+        await cluster.wait(last_at + age - cluster.downtime - cluster.clock.now())
+        cluster.on_response.append(note)
+        times.append(cluster.clock.monotonic() + cluster.downtime)
+        cluster.restart()
+        await cluster.wait(60.0)
+        cluster.set_outage(on=False)
+
+    run_history(settings, play)
+    pauses = [after - before for before, after in itertools.pairwise(times) if after - before > 1.0]
+    assert pauses[0] == pytest.approx(pause, abs=0.1), times

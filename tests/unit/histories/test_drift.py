@@ -223,9 +223,9 @@ def test_a_release_that_another_helm_works_on_is_not_corrected(settings: Setting
     run_history(settings, play)
 
 
-@pytest.mark.parametrize("annotated", [False, True])
+@pytest.mark.parametrize("ignored", ["", "/data/tag", "all", "no pointer"])
 def test_an_object_that_changed_meanwhile_is_corrected_as_it_is_now(
-    settings: Settings, requests: Requests, annotated: bool
+    settings: Settings, requests: Requests, ignored: str
 ) -> None:
     """A conflict is tried again; an exception from the correction that was set meanwhile is respected."""
 
@@ -236,14 +236,14 @@ def test_an_object_that_changed_meanwhile_is_corrected_as_it_is_now(
         def change(request: ApiRequest) -> None:
             if applies(request) and request.params["fieldManager"] == "helm" and not tries:
                 tries.append(live_tag(history))
-                ignored = {"xapp-operator.io/ignore-drift": "/data/tag"} if annotated else {}
-                history.cluster.server.patch(CONFIGMAP, {"metadata": {"annotations": {"a": "b", **ignored}}})
+                annotations = {"a": "b", **({"xapp-operator.io/ignore-drift": ignored} if ignored else {})}
+                history.cluster.server.patch(CONFIGMAP, {"metadata": {"annotations": annotations}})
 
         requests.before = change
         change_tag(history)
         await history.cluster.wait(NOTICED_SECONDS)
         assert tries == ["theirs"]
-        assert live_tag(history) == ("theirs" if annotated else "one")
+        assert live_tag(history) == ("theirs" if ignored else "one")
         history.edit(driftDetection={"mode": "disabled"})
         change_tag(history, "one")
 

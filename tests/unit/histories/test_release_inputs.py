@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,6 +112,11 @@ def record_runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, st
     return runs
 
 
+def remove_files(folder: Path) -> None:
+    for path in [each for each in folder.rglob("*") if each.is_file()]:
+        path.unlink()
+
+
 def test_another_chart_in_the_spec_is_deployed(settings: Settings) -> None:
     async def play(history: History) -> None:
         first, second = store(history, archive()), store(history, archive("0.2.0"))
@@ -168,6 +174,17 @@ def test_a_stored_chart_is_not_read_again_after_a_restart(settings: Settings) ->
         assert reads(history, name) == 0
 
     run_history(settings, play)
+
+
+def test_a_stored_chart_that_is_no_longer_on_disk_is_read_again(settings: Settings, tmp_path: Path) -> None:
+    async def play(history: History) -> None:
+        history.create(archive=store(history, archive("0.7.0")))
+        await wait_revision(history, 1)
+        remove_files(tmp_path)
+        history.set_tag("two")
+        await wait_revision(history, 2)
+
+    run_history(settings.model_copy(update={"cache_dir": tmp_path}), play)
 
 
 def test_values_files_are_merged_in_order_below_the_values_of_the_spec(settings: Settings) -> None:

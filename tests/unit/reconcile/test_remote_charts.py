@@ -14,7 +14,7 @@ from tests.support.charts import chart_archive
 from tests.support.eventually import eventually
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.clock import FakeClock
-from tests.support.fakes.histories import CONFIGMAP, make_settings, xapp_body
+from tests.support.fakes.histories import CONFIGMAP, STORED_CHART, make_settings, xapp_body
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE, FakeCluster
 
@@ -63,9 +63,15 @@ class Setup:
 
 
 @pytest.fixture
-async def setup(tmp_path: Path) -> AsyncIterator[Setup]:
-    settings = make_settings(tmp_path).model_copy(update={"allow_loopback_repositories": True})
-    cluster = FakeCluster(settings, _SystemClock())
+def signed() -> bool:
+    """Say whether charts must be signed."""
+    return False
+
+
+@pytest.fixture
+async def setup(tmp_path: Path, signed: bool) -> AsyncIterator[Setup]:
+    changed = {"allow_loopback_repositories": True, "require_signatures": signed}
+    cluster = FakeCluster(make_settings(tmp_path).model_copy(update=changed), _SystemClock())
     with ChartServer() as charts:
         one = Setup(cluster, charts)
         one.add("0.1.0")
@@ -136,3 +142,16 @@ async def test_an_index_that_changes_upgrades_what_follows_it(setup: Setup) -> N
     change = {"metadata": {"annotations": {"xapp-operator.io/reconcile-at": "now"}}}
     runtime.update_repository(setup.cluster.server.patch(REPOSITORY, change), deleted=False)
     await setup.wait_deployed("0.2.0")
+
+
+@pytest.mark.parametrize("signed", [True])
+@pytest.mark.parametrize("is_remote", [True, False])
+async def test_an_unsigned_chart_is_refused_where_signatures_are_required(setup: Setup, is_remote: bool) -> None:
+    if is_remote:
+        setup.create(version="0.1.0")
+    else:
+        setup.cluster.create(STORED_CHART)
+        setup.cluster.create(xapp_body())
+    await setup.wait(lambda: "signature" in setup.ready().get("message", ""), "the refusal")
+    assert setup.ready()["status"] == "False"
+    assert setup.cluster.revisions == {}

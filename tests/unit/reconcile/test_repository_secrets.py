@@ -31,6 +31,7 @@ class Setup:
     def __init__(self) -> None:
         self.server = ListWatchServer()
         self.reads = 0
+        self.changes_while_read = False
         self.secrets: SecretWatch
         self.repositories: RepositoryReconciler
 
@@ -57,7 +58,13 @@ class Setup:
         if not request.path.endswith("/secrets/creds"):
             return await self.server.handle(request)
         self.reads += 1
-        return web.json_response(self.body())
+        body = self.body()
+        if self.changes_while_read:
+            self.changes_while_read = False
+            known = self.secrets.resource_version("ns", "creds")
+            await self.change()
+            await eventually(lambda: self.secrets.resource_version("ns", "creds") != known, what="the change")
+        return web.json_response(body)
 
     async def resolve(self) -> None:
         await self.repositories.resolve_repository(REMOTE)
@@ -117,3 +124,12 @@ async def test_without_the_permission_to_watch_the_secret_is_read_each_time(setu
     for _ in range(3):
         await setup.resolve()
     assert setup.reads == 4
+
+
+async def test_a_secret_that_changes_while_it_is_read_is_read_again(setup: Setup) -> None:
+    setup.secrets.set_needed("ns", needed=True)
+    await eventually(lambda: setup.secrets.is_watched("ns"), what="the first list")
+    setup.changes_while_read = True
+    for _ in range(3):
+        await setup.resolve()
+    assert setup.reads == 2

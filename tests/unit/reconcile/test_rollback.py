@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from xapp_operator.api.conditions import Reason
 from xapp_operator.domain.planning.plan_input import (
     ROLLBACK,
@@ -12,14 +16,14 @@ from xapp_operator.domain.planning.plan_input import (
     TestOutcome,
     TestRun,
 )
-from xapp_operator.reconcile.verbs.rollback import rolled_back_attempt
+from xapp_operator.reconcile.verbs.rollback import failed_test, rolled_back_attempt
 
 UPGRADED = Attempt(UPGRADE, AttemptOutcome.RELEASED, Digests("c", "v"), first_at=1.0, last_at=2.0)
 
 
 def test_an_interrupted_rollback_that_was_repeated_counts_as_the_upgrade() -> None:
     interrupted = Attempt(ROLLBACK, AttemptOutcome.RUNNING, UPGRADED.digests, first_at=1.0, last_at=2.0)
-    recorded = rolled_back_attempt(interrupted, 1, timeout="20s", root_cause="pod a-0: OOMKilled", failed_test=None)
+    recorded = rolled_back_attempt(interrupted, 1, timeout="20s", root_cause="pod a-0: OOMKilled", failed=None)
     assert (recorded.action, recorded.outcome, recorded.permanent) == (UPGRADE, AttemptOutcome.UNHEALTHY, True)
     assert (recorded.reason, recorded.digests) == (Reason.HEALTH_CHECK_FAILED, UPGRADED.digests)
     begin = "not healthy after 20s (spec.timeout): pod a-0: OOMKilled; rolled back to revision 1"
@@ -28,6 +32,32 @@ def test_an_interrupted_rollback_that_was_repeated_counts_as_the_upgrade() -> No
 
 def test_failed_tests_are_the_reason_of_their_rollback() -> None:
     failed = TestRun(2, TestOutcome.FAILED, first_at=1.0, last_at=2.0, message="test Pod a failed")
-    recorded = rolled_back_attempt(UPGRADED, 1, timeout="20s", root_cause="", failed_test=failed)
+    recorded = rolled_back_attempt(UPGRADED, 1, timeout="20s", root_cause="", failed=failed)
     assert recorded.reason == Reason.TEST_FAILED
     assert recorded.message.startswith("test Pod a failed; rolled back to revision 1")
+
+
+def test_a_failed_upgrade_stays_failed_with_its_own_message() -> None:
+    upgrade = replace(UPGRADED, outcome=AttemptOutcome.FAILED, reason="UpgradeFailed", message="quota")
+    advice = "rolled back to revision 1; change spec, chart or values, or set the annotation retry-at"
+    recorded = rolled_back_attempt(upgrade, 1, timeout="20s", root_cause="pod a-0: OOMKilled", failed=None)
+    assert recorded == replace(upgrade, permanent=True, message=f"quota; {advice}")
+
+
+FAILED = TestRun(2, TestOutcome.FAILED, first_at=1.0, last_at=2.0)
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        (FAILED, FAILED),
+        (None, None),
+        (replace(FAILED, requested=True), None),
+        (replace(FAILED, outcome=TestOutcome.SUCCEEDED), None),
+        (replace(FAILED, revision=1), None),
+    ],
+)
+def test_only_failed_tests_of_the_revision_in_force_that_nobody_requested_count(
+    test: TestRun | None, expected: TestRun | None
+) -> None:
+    assert failed_test(test, revision=2) == expected

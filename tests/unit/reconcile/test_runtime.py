@@ -12,13 +12,20 @@ import pytest
 
 from tests.support.fakes.api_server import FakeTransport
 from tests.support.fakes.clock import FakeClock, run_in_fake_time
-from tests.support.fakes.histories import make_settings
+from tests.support.fakes.histories import STORED_CHART, History, make_settings, run_history, xapp_body
 from tests.support.fakes.operator import FakeCluster, fake_credentials
+from xapp_operator.api.names import FINALIZER
+from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.transport import ApiRequest, RequestIdentity
 from xapp_operator.reconcile.runtime import OperatorRuntime
 from xapp_operator.telemetry.metrics import Metrics
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return make_settings(tmp_path)
 
 
 class _SilentTransport(FakeTransport):
@@ -71,3 +78,49 @@ def test_a_start_waits_a_minute_for_each_list(tmp_path: Path, plural: str) -> No
 
     run_in_fake_time(start(), clock)
     assert clock.monotonic() == pytest.approx(60.0, abs=0.5)
+
+
+def test_a_stop_ends_everything(tmp_path: Path) -> None:
+    """No task, no watch and no helm folder is left, whatever ran."""
+    clock = FakeClock()
+
+    async def live() -> None:
+        cluster = FakeCluster(make_settings(tmp_path), clock)
+        cluster.create(STORED_CHART)
+        body = xapp_body(valuesFrom=[{"kind": "Secret", "name": "later"}])
+        body["metadata"]["finalizers"] = [FINALIZER]
+        cluster.create(body)
+        transport = FakeTransport(cluster.server, fake_credentials())
+        async with KubeClient(transport) as kube:
+            runtime = OperatorRuntime(kube, cluster.settings, Metrics(), clock=clock, start_helm=cluster.helm)
+            folder = runtime.helm_folder
+            async with runtime:
+                runtime.update_xapp(cluster.xapp() or {})
+                await asyncio.sleep(30.0)
+                assert cluster.condition("Ready") is not None
+                assert len(cluster.server.watched) >= 4
+            assert cluster.server.watched == []
+            assert not folder.exists()
+            assert [each.get_name() for each in asyncio.all_tasks() if each is not asyncio.current_task()] == []
+
+    run_in_fake_time(live(), clock)
+
+
+def test_an_xapp_with_the_name_of_one_that_is_gone_is_another_one(settings: Settings) -> None:
+    """The watch may have been away while it was deleted and created."""
+
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(20.0)
+        runtime, found = history.cluster.runtime, history.cluster.xapp()
+        assert runtime is not None
+        assert found is not None
+        monitor = runtime._context.monitor
+        assert monitor.has_inventory(("ns", "hello"))
+        runtime.update_xapp({**found, "metadata": {**found["metadata"], "resourceVersion": "100000"}})
+        assert monitor.has_inventory(("ns", "hello"))
+        runtime.update_xapp({**found, "metadata": {**found["metadata"], "resourceVersion": "100001", "uid": "new"}})
+        assert not monitor.has_inventory(("ns", "hello"))
+        history.cluster.restart()
+
+    run_history(settings, play)

@@ -228,12 +228,12 @@ class ReleaseInputsResolver:
         known = self._archives.pop(xapp.key, None)
         if known is None or known.location != location:
             known = self._known_from_owner(xapp, location)
-        file = None
         if known is not None and await self._is_signed(known):
-            file = await self._charts.open_stored(known.digest, source=known.uid)
-        if file is None or known is None:
-            file, known = await self._read_uploaded_chart(xapp, location)
-        self._archives[xapp.key] = known
+            stored = await self._charts.open_stored(known.digest, source=known.uid)
+            if stored is not None:
+                self._archives[xapp.key] = known
+                return stored
+        file, self._archives[xapp.key] = await self._read_uploaded_chart(xapp, location)
         return file
 
     async def _is_signed(self, known: _KnownArchive) -> bool:

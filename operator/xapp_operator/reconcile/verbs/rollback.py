@@ -53,13 +53,12 @@ async def rollback(
             message = f"rolled back to revision {action.revision}, as rollback-to asked"
             context.events.record(request.raw, reason=Reason.ROLLBACK_SUCCEEDED, message=message)
         else:
-            failed_test = _failed_test(request)
             attempt = rolled_back_attempt(
                 undone_attempt or attempt,
                 action.revision,
                 timeout=request.xapp.spec.timeout,
                 root_cause=root_cause,
-                failed_test=failed_test,
+                failed=failed_test(request.draft.test, revision=request.draft.release.revision),
             )
             context.events.record(
                 request.raw, event_type="Warning", reason=Reason.ROLLBACK_SUCCEEDED, message=attempt.message
@@ -73,26 +72,26 @@ async def rollback(
         await delete_surplus(request, context, rollback_target=None if released else action.revision)
 
 
-def _failed_test(request: ReconcileRequest) -> TestRun | None:
-    """Return the failed tests of the revision that was in force."""
-    test = request.draft.test
-    failed = test is not None and test.outcome is TestOutcome.FAILED and not test.requested
-    return test if failed and test is not None and test.revision == request.draft.release.revision else None
+def failed_test(test: TestRun | None, *, revision: int | None) -> TestRun | None:
+    """Return the tests of the revision that was in force, if they failed; tests that were requested undo nothing."""
+    if test is None or test.requested or test.outcome is not TestOutcome.FAILED or test.revision != revision:
+        return None
+    return test
 
 
 def rolled_back_attempt(
-    attempt: Attempt, revision: int, *, timeout: str, root_cause: str, failed_test: TestRun | None
+    attempt: Attempt, revision: int, *, timeout: str, root_cause: str, failed: TestRun | None
 ) -> Attempt:
     """Return the undone attempt as a permanent failure, so that the same digests are not tried again."""
     advice = f"rolled back to revision {revision}; change spec, chart or values, or set the annotation retry-at"
     if attempt.outcome is AttemptOutcome.FAILED:
         return replace(attempt, permanent=True, message=f"{attempt.message}; {advice}")
-    cause = unhealthy_message(timeout, root_cause) if failed_test is None else failed_test.message
+    cause = unhealthy_message(timeout, root_cause) if failed is None else failed.message
     return replace(
         attempt,
         action=UPGRADE,  # `attempt` may be an earlier try of the rollback, which was interrupted
         outcome=AttemptOutcome.UNHEALTHY,
         permanent=True,
-        reason=Reason.HEALTH_CHECK_FAILED if failed_test is None else Reason.TEST_FAILED,
+        reason=Reason.HEALTH_CHECK_FAILED if failed is None else Reason.TEST_FAILED,
         message=f"{cause}; {advice}",
     )

@@ -35,8 +35,8 @@ class CachedXApp:
     ready: bool  # the condition Ready is True for this generation
     not_ready_since: float | None  # seconds since the epoch; None while it is Ready or suspended
     references: frozenset[tuple[str, str]]  # (kind, name) of what it reads in its namespace
-    repository: str | None
-    release_name: str | None  # None: the name of the XApp
+    repository: str  # empty without one
+    release_name: str  # empty: the name of the XApp
     depends_on: tuple[str, ...]
     data: bytes
 
@@ -250,8 +250,8 @@ def _to_cached(raw: JsonObject) -> CachedXApp:
         ready=_is_ready(obj(raw, "status"), generation=integer(metadata, "generation")),
         not_ready_since=_not_ready_since(raw),
         references=frozenset(references),
-        repository=text(spec, "repoName") or None,
-        release_name=text(spec, "releaseName") or None,
+        repository=text(spec, "repoName"),
+        release_name=text(spec, "releaseName"),
         depends_on=tuple(text(other, "name") for other in items(spec, "dependsOn")),
         data=encode_json({**raw, "metadata": metadata}),
     )

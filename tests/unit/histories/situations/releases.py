@@ -167,6 +167,16 @@ async def install_with_quick_watches(history: History) -> None:
     await remove(history)
 
 
+async def unlock_what_is_not_deployed_again(history: History) -> None:
+    await install(history, upgrade={"onFailure": "none"})
+    history.set_tag(BROKEN)
+    await history.cluster.wait(60.0)
+    history.leave_behind("pending-upgrade")
+    await history.cluster.wait(100.0)
+    history.set_tag("three")
+    await history.cluster.wait(20.0)
+
+
 async def lose_and_regain_pods(history: History) -> None:
     await install(history)
     history.note("outage")
@@ -204,6 +214,7 @@ PLAYS: tuple[Play, ...] = (
     mark_two_deployed_revisions,
     install_slowly,
     install_with_quick_watches,
+    unlock_what_is_not_deployed_again,
     lose_and_regain_pods,
     write_no_status_for_a_while,
 )

@@ -1,0 +1,50 @@
+"""Large values are not in memory while helm waits or runs; small ones stay, since reading them again costs time."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from tests.support.fakes.histories import History, run_history
+from xapp_operator.config import Settings
+from xapp_operator.reconcile.reconcile_context import ReconcileRequest
+
+BOUND = 64 * 1024
+"""Bytes of an XApp as JSON from which on its values are dropped."""
+
+
+def values_in_memory() -> list[bool]:
+    """Return for each reconcile that is in progress whether it holds the values of its XApp."""
+    requests = [each for each in gc.get_objects() if isinstance(each, ReconcileRequest)]
+    return [each.xapp.spec.values is not None and "values" in str(each.raw["spec"]) for each in requests]
+
+
+def large(history: History) -> int:
+    return len((history.cluster.xapp() or {})["spec"]["values"]["large"])
+
+
+@pytest.mark.parametrize("excess", [0, 1])
+def test_values_are_dropped_above_the_bound(settings: Settings, excess: int) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        cluster.helm.pause = 0.5
+        history.create(values={"tag": "one", "large": ""}, suspend=True)
+        await cluster.wait(10.0)
+        assert cluster.runtime is not None
+        xapps = cluster.runtime._context.xapps
+
+        def length() -> int:
+            cached = xapps.get(("ns", "hello"))
+            return 0 if cached is None else len(cached.data)
+
+        for _ in range(2):
+            missing = BOUND + excess - len("false") + len("true") - length()
+            history.edit(values={"tag": "one", "large": "x" * (missing + large(history))})
+            await cluster.wait(10.0)
+        history.edit(suspend=False)
+        assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=10.0)
+        assert length() == BOUND + excess
+        assert values_in_memory() == [excess == 0]
+
+    run_history(settings, play)
