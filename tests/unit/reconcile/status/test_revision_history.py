@@ -1,0 +1,118 @@
+"""The history in the status: what Helm keeps, and what is known of the health of each revision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.reconcile.xapps import raw
+from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
+from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, ObservedRelease, PastRevision
+from xapp_operator.helm.releases.release_index import RevisionInfo
+from xapp_operator.reconcile.status.revision_history import add_known_health, build_history, with_health
+from xapp_operator.reconcile.status.status_draft import StatusDraft
+
+UPGRADE = Attempt("Upgrade", AttemptOutcome.RELEASED, None, first_at=1.0, last_at=1.0)
+DEPLOYED = ReleaseStatus(revision=3, chart="hello", chart_version="0.1.0", app_version="1", description="done")
+
+
+def info(revision: int, status: str = "superseded") -> RevisionInfo:
+    return RevisionInfo(
+        revision=revision,
+        status=status,
+        xapp="hello",
+        chart_digest=f"c{revision}",
+        values_digest=f"v{revision}",
+        attempt="",
+        created=1,
+        modified=0,
+        secret_uid="u",
+        resource_version="1",
+    )
+
+
+def known(revision: int, *, healthy: bool | None = None, status: str = "deployed") -> RevisionStatus:
+    return RevisionStatus(revision=revision, status=status, was_healthy=healthy)
+
+
+def draft(*history: RevisionStatus, attempt: Attempt | None = UPGRADE) -> StatusDraft:
+    return replace(StatusDraft.from_status(XApp.model_validate(raw()), now=1.0), history=history, attempt=attempt)
+
+
+def test_a_new_revision_comes_first_and_was_not_healthy_yet() -> None:
+    found = build_history(draft(known(2, healthy=True)), DEPLOYED, [info(2), info(3, "deployed")])
+    assert found == (
+        RevisionStatus(
+            revision=3,
+            status="deployed",
+            chart="hello",
+            chart_version="0.1.0",
+            app_version="1",
+            action="Upgrade",
+            description="done",
+            was_healthy=False,
+            chart_digest="c3",
+            values_digest="v3",
+        ),
+        RevisionStatus(revision=2, status="superseded", was_healthy=True, chart_digest="c2", values_digest="v2"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("attempt", "before", "healthy"),
+    [(None, (known(2),), None), (UPGRADE, (known(4),), None), (UPGRADE, (), False), (UPGRADE, (known(2),), False)],
+)
+def test_of_a_release_that_was_there_before_nothing_is_known(
+    attempt: Attempt | None, before: tuple[RevisionStatus, ...], healthy: bool | None
+) -> None:
+    (found,) = build_history(draft(*before, attempt=attempt), DEPLOYED, [info(3, "deployed")])
+    assert (found.was_healthy, found.action) == (healthy, attempt and "Upgrade")
+
+
+def test_a_revision_that_is_known_keeps_what_is_known() -> None:
+    before = RevisionStatus(revision=3, status="deployed", action="Install", was_healthy=True)
+    (found,) = build_history(draft(before), DEPLOYED, [info(3, "deployed")])
+    assert (found.action, found.was_healthy, found.chart) == ("Install", True, None)
+
+
+def test_a_revision_after_the_known_ones_never_was_healthy() -> None:
+    found = build_history(draft(known(3)), DEPLOYED, [info(number) for number in (2, 3, 4)])
+    assert [(each.revision, each.was_healthy) for each in found] == [(4, False), (3, None), (2, None)]
+    found = build_history(draft(), ReleaseStatus(), [info(2)])
+    assert [(each.revision, each.was_healthy) for each in found] == [(2, None)]
+
+
+def release(*past: PastRevision, status: str = "deployed") -> ObservedRelease:
+    return ObservedRelease(3, status, "hello", None, has_own_attempt=True, modified_at=1.0, past_revisions=past)
+
+
+@pytest.mark.parametrize(
+    ("observed", "health", "expected"),
+    [
+        (release(), HealthStatus.HEALTHY, [True, False, None]),
+        (release(status="failed"), HealthStatus.HEALTHY, [False, False, None]),
+        (release(), HealthStatus.PROGRESSING, [False, False, None]),
+        (None, HealthStatus.HEALTHY, [False, False, None]),
+    ],
+)
+def test_a_deployed_revision_becomes_healthy(
+    observed: ObservedRelease | None, health: HealthStatus, expected: list[bool | None]
+) -> None:
+    history = (known(3, healthy=False), known(2, healthy=False), known(1))
+    assert [each.was_healthy for each in with_health(history, observed, health)] == expected
+
+
+def test_what_is_not_known_of_the_deployed_revision_stays_unknown() -> None:
+    history = (known(3),)
+    assert with_health(history, release(), HealthStatus.HEALTHY) == history
+
+
+def test_the_health_of_earlier_revisions_comes_from_the_history() -> None:
+    past = tuple(PastRevision(number, "superseded", None) for number in (1, 2, 3))
+    found = add_known_health(release(*past), [known(1, healthy=True), known(2, healthy=False)])
+    assert [each.was_healthy for each in found.past_revisions] == [True, False, False]
+    found = add_known_health(release(*past), [known(2, healthy=True), known(4)])
+    assert [each.was_healthy for each in found.past_revisions] == [None, True, None]
+    found = add_known_health(release(*past), [])
+    assert [each.was_healthy for each in found.past_revisions] == [None, None, None]

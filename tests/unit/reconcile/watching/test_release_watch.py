@@ -1,0 +1,231 @@
+"""What the labels of Helm's Secrets tell of a release, and how the operator learns of a change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tests.support.eventually import eventually
+from tests.unit.kube.conftest import Connect
+from tests.unit.kube.list_watch_server import ListWatchServer
+from xapp_operator.common.clock import SYSTEM_CLOCK
+from xapp_operator.config import Settings
+from xapp_operator.domain.planning.plan_input import (
+    Attempt,
+    AttemptOutcome,
+    Digests,
+    ObservedRelease,
+    PastRevision,
+)
+from xapp_operator.errors import KubeError
+from xapp_operator.reconcile.watching.release_watch import ReleaseWatch
+from xapp_operator.reconcile.watching.secret_watch import SecretWatch
+
+OURS = {"xapp-operator.io/xapp": "hello", "xapp-operator.io/chart-digest": "c", "xapp-operator.io/values-digest": "v"}
+ATTEMPT = "xapp-operator.io/attempt"
+ROLLBACK = Attempt("Rollback", AttemptOutcome.RUNNING, Digests("c", "v"), first_at=1.0, last_at=1.0)
+
+
+class Setup:
+    """A server with the Secrets of one release, and the watch of them."""
+
+    def __init__(self) -> None:
+        self.server = ListWatchServer()
+        self.lists: list[str] = []
+        self.refused = False
+        self.changed: list[tuple[str, str]] = []
+        self.secrets: SecretWatch
+        self.releases: ReleaseWatch
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        if "name=hello" in request.query.get("labelSelector", ""):
+            self.lists.append(request.query["labelSelector"])
+            if self.refused:
+                return web.json_response({"kind": "Status", "code": 403, "reason": "Forbidden"}, status=403)
+            items = list(self.server.objects.values())
+            return web.json_response({"kind": "List", "metadata": {"resourceVersion": "1"}, "items": items})
+        return await self.server.handle(request)
+
+    def body(self, revision: int, status: str, **labels: str) -> dict[str, Any]:
+        self.server.version += 1
+        name = f"sh.helm.release.v1.hello.v{revision}"
+        own = {"owner": "helm", "name": "hello", "status": status, "version": str(revision), "createdAt": "100"}
+        metadata = {"name": name, "namespace": "ric", "uid": f"uid-{revision}", "labels": {**own, **labels}}
+        return {"metadata": {**metadata, "resourceVersion": str(self.server.version)}}
+
+    def store(self, revision: int, status: str, **labels: str) -> dict[str, Any]:
+        body = self.body(revision, status, **labels)
+        self.server.objects["ric", body["metadata"]["name"]] = body
+        return body
+
+    def release(self, attempt: Attempt | None = None) -> ObservedRelease | None:
+        return self.releases.get_release("ric", "hello", attempt=attempt)
+
+    async def start(self) -> None:
+        self.secrets.set_needed("ric", needed=True)
+        await eventually(lambda: self.secrets.is_watched("ric"), what="the first list")
+
+
+@pytest.fixture
+async def setup(connect: Connect) -> AsyncIterator[Setup]:
+    one = Setup()
+    kube = await connect(one.handle)
+    one.secrets = SecretWatch(kube, Settings(), on_status=lambda _: None)
+    one.releases = ReleaseWatch(kube, one.secrets, on_change=one.changed.append, clock=SYSTEM_CLOCK)
+    yield one
+    await one.secrets.stop()
+
+
+async def test_the_newest_revision_is_the_release(setup: Setup) -> None:
+    setup.store(1, "superseded", **OURS, **{ATTEMPT: "one"})
+    setup.store(2, "deployed", **OURS, **{ATTEMPT: "two"}, modifiedAt="200")
+    assert setup.release() is None
+    await setup.start()
+    assert setup.release() == ObservedRelease(
+        revision=2,
+        status="deployed",
+        owner="hello",
+        digests=Digests("c", "v"),
+        has_own_attempt=True,
+        modified_at=200.0,
+        past_revisions=(PastRevision(1, "superseded", Digests("c", "v")),),
+    )
+    assert setup.releases.get_release("ric", "other", attempt=None) is None
+
+
+async def test_a_release_without_labels_belongs_to_nobody(setup: Setup) -> None:
+    setup.store(1, "deployed")
+    await setup.start()
+    found = setup.release()
+    assert found is not None
+    assert (found.owner, found.digests, found.has_own_attempt, found.modified_at) == (None, None, False, 100.0)
+
+
+@pytest.mark.parametrize("missing", ["xapp-operator.io/chart-digest", "xapp-operator.io/values-digest"])
+async def test_one_digest_alone_counts_as_none(setup: Setup, missing: str) -> None:
+    setup.store(1, "deployed", **{key: value for key, value in OURS.items() if key != missing})
+    await setup.start()
+    found = setup.release()
+    assert found is not None
+    assert found.digests is None
+
+
+@pytest.mark.parametrize(
+    ("attempts", "has_own", "has_digests"),
+    [
+        (("one", "two"), True, True),
+        (("one", "one"), False, False),  # a person's upgrade inherits the labels
+        (("", ""), False, True),
+        (("one", "two", "one"), False, True),  # a rollback copies those of its revision
+    ],
+)
+async def test_labels_that_were_copied_tell_nothing(
+    setup: Setup, attempts: tuple[str, ...], has_own: bool, has_digests: bool
+) -> None:
+    for revision, attempt in enumerate(attempts, start=1):
+        setup.store(revision, "deployed", **OURS, **({ATTEMPT: attempt} if attempt else {}))
+    await setup.start()
+    found = setup.release()
+    assert found is not None
+    assert (found.has_own_attempt, found.digests is not None) == (has_own, has_digests)
+
+
+@pytest.mark.parametrize(
+    ("status", "action", "outcome", "own"),
+    [
+        ("pending-rollback", "Rollback", AttemptOutcome.RUNNING, True),
+        ("pending-rollback", "Rollback", AttemptOutcome.FAILED, True),
+        ("pending-rollback", "Rollback", AttemptOutcome.INTERRUPTED, True),
+        ("pending-rollback", "Rollback", AttemptOutcome.SUCCEEDED, False),
+        ("pending-rollback", "Upgrade", AttemptOutcome.RUNNING, False),
+        ("pending-rollback", None, AttemptOutcome.RUNNING, False),
+        ("pending-upgrade", "Rollback", AttemptOutcome.RUNNING, False),
+    ],
+)
+async def test_a_rollback_of_the_operator_is_known_by_its_attempt(
+    setup: Setup, status: str, action: str | None, outcome: AttemptOutcome, own: bool
+) -> None:
+    setup.store(1, "superseded", **OURS, **{ATTEMPT: "one"})
+    setup.store(2, "deployed", **OURS, **{ATTEMPT: "two"})
+    setup.store(3, status, **OURS, **{ATTEMPT: "one"})
+    await setup.start()
+    attempt = None if action is None else Attempt(action, outcome, None, first_at=1.0, last_at=1.0)
+    found = setup.release(attempt)
+    assert found is not None
+    assert found.has_own_attempt is own
+
+
+async def test_a_change_is_reported_to_the_owner_once(setup: Setup) -> None:
+    setup.store(1, "deployed", **OURS)
+    await setup.start()
+    assert setup.changed == [("ric", "hello")]
+    body = setup.store(2, "pending-upgrade", **OURS)
+    await setup.server.send_event("ADDED", body)
+    await eventually(lambda: len(setup.changed) == 2, what="the change")
+    foreign = setup.store(3, "pending-upgrade")
+    await setup.server.send_event("ADDED", foreign)
+    setup.server.version += 1
+    body["metadata"]["resourceVersion"] = str(setup.server.version)
+    await setup.server.send_event("DELETED", body)
+    await eventually(lambda: len(setup.changed) == 3, what="the removal")
+    assert [each.revision for each in setup.releases.revisions("ric", "hello")] == [1, 3]
+
+
+async def test_a_refresh_adds_and_removes(setup: Setup) -> None:
+    setup.store(1, "superseded", **OURS)
+    gone = setup.store(2, "deployed", **OURS)
+    await setup.start()
+    del setup.server.objects["ric", gone["metadata"]["name"]]
+    setup.store(3, "deployed", **OURS)
+    await setup.releases.refresh("ric", "hello")
+    assert [(each.revision, each.status) for each in setup.releases.revisions("ric", "hello")] == [
+        (1, "superseded"),
+        (3, "deployed"),
+    ]
+    assert setup.lists == ["owner=helm,name=hello"]
+    found = setup.releases.get_revision("ric", "hello", 3)
+    assert found is not None
+    assert found.status == "deployed"
+    assert setup.releases.get_revision("ric", "hello", 2) is None
+
+
+async def test_a_release_is_forgotten(setup: Setup) -> None:
+    setup.store(1, "superseded", **OURS)
+    setup.store(2, "deployed", **OURS)
+    await setup.start()
+    setup.releases.forget("ric", "hello")
+    assert setup.releases.revisions("ric", "hello") == ()
+
+
+async def test_nothing_is_listed_when_the_watch_shows_the_step(setup: Setup) -> None:
+    await setup.start()
+    waiting = asyncio.create_task(setup.releases.wait_deployed("ric", "hello", 1, attempt="one"))
+    for status, attempt in (("pending-install", "one"), ("deployed", "one")):
+        await setup.server.send_event("ADDED", setup.store(1, status, **OURS, **{ATTEMPT: attempt}))
+    async with asyncio.timeout(0.8):
+        await waiting
+    assert setup.lists == []
+
+
+@pytest.mark.parametrize(("status", "attempt"), [("failed", "one"), ("deployed", "another")])
+async def test_the_revisions_are_listed_when_the_watch_does_not_show_the_step(
+    setup: Setup, status: str, attempt: str
+) -> None:
+    setup.store(1, status, **OURS, **{ATTEMPT: attempt})
+    await setup.start()
+    await setup.releases.wait_deployed("ric", "hello", 1, attempt="one")
+    assert len(setup.lists) == 1
+
+
+async def test_a_list_that_is_refused_ends_the_wait(setup: Setup) -> None:
+    await setup.start()
+    setup.refused = True
+    with pytest.raises(KubeError):
+        await setup.releases.wait_deployed("ric", "hello", 1, attempt="one")
+    setup.refused = False
+    await setup.server.send_event("ADDED", setup.store(1, "deployed", **OURS))
+    await eventually(lambda: setup.release() is not None, what="the revision")
