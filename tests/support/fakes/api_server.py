@@ -107,6 +107,8 @@ class FakeApiServer:
         self._watchers: defaultdict[str, list[_Watcher]] = defaultdict(list)
         self.on_stored: list[Callable[[str, Json], None]] = []
         """Called with the plural and the body of each object that was created or changed."""
+        self.unwatchable: set[str] = set()
+        """The plurals of kinds that the operator may not list and watch, as it is told when it asks."""
         self.on_removed: list[Callable[[str, Json], None]] = []
 
     # Requests
@@ -122,7 +124,8 @@ class FakeApiServer:
             return document
         body: Json = {} if request.body is None else orjson.loads(request.body)
         if request.path.endswith("/selfsubjectaccessreviews"):
-            return {**body, "status": {"allowed": True}}
+            resource = body["spec"]["resourceAttributes"]["resource"]
+            return {**body, "status": {"allowed": resource not in self.unwatchable}}
         target = parse_path(request.path)
         partial = "PartialObjectMetadata" in request.headers.get("Accept", "")
         if request.method == "GET":
@@ -318,9 +321,13 @@ class FakeApiServer:
             found = self.get(target)
             return _partial(found) if partial else found
         params = request.params
-        chosen = self._select(target, params.get("labelSelector", ""), params.get("fieldSelector", ""))
-        items = [_partial(each) if partial else each for each in chosen]
-        return {"kind": "List", "metadata": {"resourceVersion": str(max(self._newest, 1))}, "items": items}
+        chosen = list(self._select(target, params.get("labelSelector", ""), params.get("fieldSelector", "")))
+        start, limit = int(params.get("continue", "0")), int(params.get("limit", "0")) or len(chosen)
+        items = [_partial(each) if partial else each for each in chosen[start : start + limit]]
+        metadata = {"resourceVersion": str(max(self._newest, 1))}
+        if start + limit < len(chosen):
+            metadata["continue"] = str(start + limit)
+        return {"kind": "List", "metadata": metadata, "items": items}
 
     def _select(self, target: Target, labels: str, fields: str) -> Iterator[Json]:
         for (namespace, _), body in sorted(self._objects[target.plural].items()):

@@ -75,5 +75,9 @@ def run_in_fake_time(main: Coroutine[Any, Any, T], clock: FakeClock | None = Non
         asyncio.set_event_loop(loop)
         return loop.run_until_complete(main)
     finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         asyncio.set_event_loop(None)
         loop.close()

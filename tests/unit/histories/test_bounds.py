@@ -256,3 +256,23 @@ def test_pods_are_asked_less_often_two_minutes_after_a_step(
     run_history(settings, play)
     pauses = [after - before for before, after in itertools.pairwise(times) if after - before > 1.0]
     assert pauses[0] == pytest.approx(pause, abs=0.1), times
+
+
+def test_two_thousand_scalers_are_read(settings: Settings, requests: Requests) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await wait_ready(history)
+        server = history.cluster.server
+        scalers = Target("autoscaling", "v2", "horizontalpodautoscalers", NAMESPACE)
+        for number in range(2600):
+            reference = {"kind": "Deployment", "name": f"other-{number}"}
+            body = {"metadata": {"name": f"hpa-{number:04}"}, "spec": {"scaleTargetRef": reference}}
+            server.create(scalers, body)
+        requests.kind = lambda request: "list" if request.path.endswith("/horizontalpodautoscalers") else ""
+        server.patch(Target("apps", "v1", "deployments", NAMESPACE, "hello"), {"spec": {"replicas": 2}})
+        await history.cluster.wait(20.0)
+        assert requests.runs() == [("list", 4)]
+        requests.kind = lambda _: ""
+        history.set_tag("two")
+
+    run_history(settings, play)

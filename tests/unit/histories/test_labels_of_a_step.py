@@ -7,13 +7,15 @@ from collections.abc import Callable, Collection
 
 import pytest
 
-from tests.support.fakes.api_server import Target
+from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.helm_records import decode_record, record_target
 from tests.support.fakes.histories import CONFIGMAP, History, run_history
 from tests.support.fakes.operator import NAMESPACE
-from tests.unit.histories.situations.actions import store
+from tests.unit.histories.situations.actions import allow, store
 from tests.unit.histories.situations.drift import SERVICE
 from xapp_operator.config import Settings
+from xapp_operator.errors import AccessDenied
+from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.reconcile.reconcile_context import ReconcileRequest
 from xapp_operator.reconcile.status.status_draft import StatusDraft
@@ -117,5 +119,30 @@ def test_an_object_that_goes_or_lacks_a_label_is_patched(settings: Settings, cha
         history.cluster.server.patch(TARGET, {"metadata": {"finalizers": None}})
         history.edit(suspend=False, deletionPolicy="Orphan")
         history.delete()
+
+    run_history(settings, play)
+
+
+def test_a_refusal_is_told_when_all_others_are_labelled(settings: Settings) -> None:
+    patched: list[str] = []
+
+    def check(request: ApiRequest) -> None:
+        if request.method == "PATCH" and request.path.endswith("/configmaps/hello"):
+            raise Refused(403, "Forbidden", "configmaps is forbidden")
+
+    def note(request: ApiRequest, *_: object) -> None:
+        if request.method == "PATCH":
+            patched.append(request.path.rpartition("/")[2])
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.cluster.refuse = check
+        history.cluster.latency = lambda request: 1.0 if request.path.endswith("/hello-rest") else 0.0
+        history.cluster.on_response.append(note)
+        with pytest.raises(AccessDenied):
+            await label(history, None)
+        assert patched == ["hello", "hello-rest"]
+        allow(history)
+        history.edit(suspend=False)
 
     run_history(settings, play)

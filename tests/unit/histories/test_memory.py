@@ -70,6 +70,12 @@ def change_objects_by_hand(history: History) -> None:
     history.cluster.server.patch(Target("", "v1", "configmaps", NAMESPACE, "hello"), changed)
 
 
+def leave_the_release(history: History) -> None:
+    history.orphaned = True
+    history.edit(deletionPolicy="Orphan")
+    history.cluster.server.patch(Target("", "v1", "configmaps", NAMESPACE, "hello"), {"data": {"tag": "by hand"}})
+
+
 def forbid_comparisons(history: History) -> None:
     """Let nobody apply the ConfigMap, also not as a trial."""
     server = history.cluster.server
@@ -84,7 +90,9 @@ def forbid_comparisons(history: History) -> None:
     server.patch(Target("", "v1", "configmaps", NAMESPACE, "hello"), {"data": {"tag": "by hand"}})
 
 
-@pytest.mark.parametrize("trouble", [fail_upgrades, lack_values, change_objects_by_hand, forbid_comparisons])
+@pytest.mark.parametrize(
+    "trouble", [fail_upgrades, lack_values, change_objects_by_hand, leave_the_release, forbid_comparisons]
+)
 def test_nothing_is_kept_of_an_xapp_that_is_gone(settings: Settings, trouble: Callable[[History], None]) -> None:
     during: list[str] = []
     after: list[str] = []
@@ -101,7 +109,8 @@ def test_nothing_is_kept_of_an_xapp_that_is_gone(settings: Settings, trouble: Ca
         during.extend(find(wanted, cluster.runtime))
         history.delete()
         assert await cluster.wait_for(lambda: cluster.xapp() is None, seconds=120.0)
-        await cluster.wait(LAG_SECONDS)
+        history.uninstall_by_hand()
+        await cluster.wait(LAG_SECONDS + 1.0)
         after.extend(find(wanted, cluster.runtime))
 
     run_history(settings, happen)

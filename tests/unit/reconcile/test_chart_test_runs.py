@@ -51,6 +51,17 @@ async def test_the_result_is_there_once(runs: TestRuns, done: asyncio.Queue[Name
     assert runs.take_result(KEY) is None
 
 
+async def test_the_result_of_a_run_is_dropped_when_it_is_ended(
+    runs: TestRuns, done: asyncio.Queue[NamespacedName]
+) -> None:
+    run = _Run()
+    runs.start(KEY, run)
+    run.may_end.set()
+    assert await done.get() == KEY
+    await runs.end(KEY)
+    assert runs.take_result(KEY) is None
+
+
 async def test_a_run_that_is_ended_has_no_result(runs: TestRuns, done: asyncio.Queue[NamespacedName]) -> None:
     run = _Run()
     runs.start(KEY, run)

@@ -32,6 +32,7 @@ class Setup:
         self.server = ListWatchServer()
         self.reads = 0
         self.changes_while_read = False
+        self.changes: list[tuple[str, str]] = []
         self.secrets: SecretWatch
         self.repositories: RepositoryReconciler
 
@@ -86,7 +87,7 @@ async def setup(connect: Connect, tmp_path: Path) -> AsyncIterator[Setup]:
         charts=ChartSources(settings),
         impersonation=Impersonation(kube, settings),
         secrets=one.secrets,
-        on_change=lambda *_: None,
+        on_change=lambda *key: one.changes.append(key),
     )
     await one.change()
     repository: dict[str, Any] = {
@@ -133,3 +134,12 @@ async def test_a_secret_that_changes_while_it_is_read_is_read_again(setup: Setup
     for _ in range(3):
         await setup.resolve()
     assert setup.reads == 2
+
+
+async def test_a_secret_of_another_name_or_namespace_changes_nothing(setup: Setup) -> None:
+    setup.changes.clear()
+    setup.repositories.invalidate_secret("other", "creds")
+    setup.repositories.invalidate_secret("ns", "other")
+    assert setup.changes == []
+    setup.repositories.invalidate_secret("ns", "creds")
+    assert setup.changes == [("ns", "acme")]

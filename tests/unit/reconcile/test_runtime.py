@@ -7,6 +7,7 @@ import gc
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,3 +125,37 @@ def test_an_xapp_with_the_name_of_one_that_is_gone_is_another_one(settings: Sett
         history.cluster.restart()
 
     run_history(settings, play)
+
+
+def test_metrics_that_are_read(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def measure() -> str:
+        cluster = FakeCluster(make_settings(tmp_path), clock)
+        metrics = Metrics()
+        async with KubeClient(FakeTransport(cluster.server, fake_credentials())) as kube:
+            runtime = OperatorRuntime(kube, cluster.settings, metrics, clock=clock, start_helm=cluster.helm)
+            cluster.create(xapp_body())
+            runtime.update_xapp(cluster.xapp() or {})
+            for name, status in (("good", "True"), ("bad", "False"), ("worse", "False")):
+                ready = {"type": "Ready", "status": status, "reason": "X", "message": "", "observedGeneration": 1}
+                conditions = [{**ready, "lastTransitionTime": "2027-01-15T08:00:00Z"}]
+                metadata = {"name": name, "namespace": "ns", "uid": name, "resourceVersion": "1", "generation": 1}
+                spec = {"url": "https://charts.example.com"}
+                body: dict[str, Any] = {"metadata": metadata, "spec": spec, "status": {"conditions": conditions}}
+                runtime.update_repository(body, deleted=False)
+            clock.advance(7.0)
+            runtime.update_metrics()
+        return metrics.render().decode()
+
+    lines = run_in_fake_time(measure(), clock).splitlines()
+    for expected in (
+        "xapp_operator_queue_depth 1.0",
+        "xapp_operator_queue_oldest_seconds 7.0",
+        'xapp_operator_chart_repositories{ready="true"} 1.0',
+        'xapp_operator_chart_repositories{ready="false"} 2.0',
+        'xapp_operator_helm_slots_used{kind="running"} 0.0',
+        "xapp_operator_helm_slots_awaited 0.0",
+        'xapp_operator_xapps_not_ready{min_seconds="0"} 1.0',
+    ):
+        assert expected in lines, lines

@@ -110,6 +110,26 @@ async def correct_drift(history: History) -> None:
     await history.cluster.wait(20.0)
 
 
+async def correct_drift_of_an_upgrade(history: History) -> None:
+    await install(history, driftDetection=CORRECT)
+    history.edit(values={"tag": "two"})
+    await history.cluster.wait(20.0)
+    set_live_tag(history, "theirs")
+    await history.cluster.wait(40.0)
+
+
+async def compare_what_no_watch_shows(history: History) -> None:
+    history.cluster.server.unwatchable.add("clusterroles")
+    chart = store(history, cm=CONFIGMAP, role=CLUSTER_ROLE)
+    await install(history, archive=chart)
+    role = Target("rbac.authorization.k8s.io", "v1", "clusterroles", "", "hello")
+    for rules in ([{"verbs": ["get"], "resources": ["pods"], "apiGroups": [""]}], []):
+        change(history, role, {"rules": rules})
+        await history.cluster.wait(20.0)
+        history.annotate("reconcile-at")
+        await history.cluster.wait(20.0)
+
+
 async def correct_drift_against_a_rival(history: History) -> None:
     await install(history, driftDetection=CORRECT)
     server = history.cluster.server
@@ -181,6 +201,8 @@ PLAYS: tuple[Play, ...] = (
     install_whose_labels_may_not_be_written,
     report_drift,
     correct_drift,
+    correct_drift_of_an_upgrade,
+    compare_what_no_watch_shows,
     correct_drift_against_a_rival,
     correct_drift_that_may_not_be_corrected,
     compare_what_may_not_be_compared,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from tests.support.fakes.api_server import Target
+from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.histories import History
 from tests.support.fakes.operator import NAMESPACE
 from tests.support.helm_tests import ENABLED, ENDLESS, FAILS, deploy
 from tests.unit.histories.situations.actions import (
     Play,
+    allow,
     change,
     install,
+    refuse,
     remove,
 )
 from tests.unit.histories.test_hooks import FAILS as HOOK_FAILS
@@ -58,6 +60,15 @@ async def run_tests_without_end(history: History) -> None:
     await history.cluster.wait(30.0)
 
 
+async def run_tests_while_no_status_can_be_written(history: History) -> None:
+    deploy(history, values={"seconds": "5s"})
+    assert await history.cluster.wait_for(lambda: history.outcome != "unknown", seconds=20.0)
+    refuse(history, "PATCH", "/xapps/hello/status", Refused(500, "InternalError", "Internal error occurred: etcd"))
+    await history.cluster.wait(30.0)
+    allow(history)
+    await history.cluster.wait(60.0)
+
+
 async def run_tests_over_leftovers(history: History) -> None:
     deploy(history, values={"policy": "hook-failed"})
     await history.cluster.wait(30.0)
@@ -104,6 +115,7 @@ PLAYS: tuple[Play, ...] = (
     run_tests_that_fails,
     run_tests_that_fails_and_is_rolled_back,
     run_tests_without_end,
+    run_tests_while_no_status_can_be_written,
     run_tests_over_leftovers,
     run_tests_without_tests,
     wait_for_a_hook,

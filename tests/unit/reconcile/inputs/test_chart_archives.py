@@ -16,7 +16,6 @@ from tests.unit.monitor.objects import LabelledObjects, labelled
 from tests.unit.reconcile.xapps import xapp
 from xapp_operator.config import Settings
 from xapp_operator.reconcile.inputs.chart_archives import (
-    UNOWNED_GRACE,
     ArchiveOwnerChanges,
     ChartArchiveOwners,
     ChartArchives,
@@ -27,6 +26,7 @@ US = {"apiVersion": "xapp-operator.io/v1alpha1", "kind": "XApp", "name": "hello"
 OTHER = {**US, "name": "other", "uid": "u2"}
 
 
+UNOWNED_GRACE = timedelta(hours=1)
 KEEP = {"annotations": {"xapp-operator.io/keep": "true"}}
 
 
@@ -183,6 +183,7 @@ async def test_archives_without_owner_for_an_hour_are_deleted(setup: Setup) -> N
     await setup.put("ahead", creationTimestamp=old, annotations={"xapp-operator.io/released-at": future})
     await setup.put("kept", creationTimestamp=old, **KEEP)
     await setup.put("used", creationTimestamp=old)  # by a suspended XApp, which owns nothing new
+    await setup.put("odd", creationTimestamp="never")
     await setup.put("changed", creationTimestamp=old)
     await eventually(lambda: ("ChartArchive", "ns", "changed") in setup.changed, what="all")
     setup.used.add(("ns", "used"))
