@@ -7,6 +7,7 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.helm_records import decode_record, encode_record
 from tests.support.fakes.histories import CONFIGMAP, History
 from tests.support.fakes.operator import BROKEN, NAMESPACE
+from tests.support.helm_tests import TEST
 from tests.unit.histories.situations.actions import (
     RECORD,
     Play,
@@ -135,6 +136,31 @@ async def adopt_a_release_that_failed(history: History) -> None:
     await history.cluster.wait(30.0)
 
 
+async def adopt_what_was_left(history: History) -> None:
+    hook = (
+        TEST.replace("NAME", "probe")
+        .replace("{{ .Values.labels }}", "{}")
+        .replace("{{ .Values.policy }}", "hook-failed")
+    )
+    templates = {"cm": CONFIGMAP, "probe": hook.replace("{{ .Values.seconds }}", "0s")}
+    first, second = store(history, **templates), store(history, version="0.2.0", **templates)
+    other = store(history, name="other", **templates)
+    for each in (first, second, other):
+        name = each["chartArchiveRef"]["name"]
+        target = Target("xapp-operator.io", "v1alpha1", "chartarchives", NAMESPACE, name)
+        change(history, target, {"metadata": {"annotations": {"xapp-operator.io/keep": "true"}}})
+    found = (("one", first), ("one", first), ("two", first), ("two", second), ("two", second), ("two", other))
+    for number, (tag, archive) in enumerate(found):
+        name = f"owner-{number}"
+        spec = {"tag": tag, "archive": archive, "deletionPolicy": "Orphan", "releaseName": "hello"}
+        create_other(history, name, **spec)
+        await history.cluster.wait(20.0)
+        history.cluster.edit({"spec": {"adopt": True}}, name)
+        await history.cluster.wait(20.0)
+        history.cluster.delete(name)
+        await history.cluster.wait(20.0)
+
+
 async def mark_two_deployed_revisions(history: History) -> None:
     await install(history)
     history.set_tag("two")
@@ -211,6 +237,7 @@ PLAYS: tuple[Play, ...] = (
     adopt_what_another_xapp_has,
     adopt_objects_of_nobody,
     adopt_a_release_that_failed,
+    adopt_what_was_left,
     mark_two_deployed_revisions,
     install_slowly,
     install_with_quick_watches,
