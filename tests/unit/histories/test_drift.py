@@ -289,9 +289,12 @@ def test_a_disabled_detection_asks_and_says_nothing(settings: Settings, requests
         await install(history)
         change_tag(history)
         await wait_drifted(history, "True", "DriftDetected")
+        assert history.cluster.runtime is not None
+        assert history.cluster.runtime._context.drift.drifted_xapps == 1
         history.edit(driftDetection={"mode": "disabled"})
         await history.cluster.wait(NOTICED_SECONDS)
         assert drifted(history) == ("", "", "")
+        assert history.cluster.runtime._context.drift.drifted_xapps == 0
         asked = requests.of(CONFIGMAP, "PATCH", dry_run=True)
         change_tag(history, "another")
         await history.cluster.wait(NOTICED_SECONDS)
