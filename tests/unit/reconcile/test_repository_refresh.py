@@ -176,3 +176,15 @@ async def test_repositories_are_counted_by_whether_they_are_ready(setup: Setup) 
     assert setup.repositories.count_ready() == (1, 2)
     setup.repositories.update({**repository(setup.server.url), "status": {}}, deleted=False)  # acme
     await eventually(lambda: setup.repositories.count_ready()[0] > 1, what="what was written to count")
+
+
+async def test_an_index_is_read_again_once_and_not_at_every_later_look(setup: Setup) -> None:
+    setup.ask(None)
+    await eventually(lambda: setup.charts == [1], what="the first status")
+    setup.ask("now")
+    await eventually(lambda: setup.server.requests[INDEX] == 2, what="the index to be read again")
+    queue = setup.repositories._queue
+    await eventually(lambda: not queue._processing, what="the end of the look")
+    setup.repositories.update(repository(setup.server.url, asked="now", interval="6m"), deleted=False)
+    await eventually(lambda: not len(queue) and not queue._processing, what="the next look")
+    assert setup.server.requests[INDEX] == 2
