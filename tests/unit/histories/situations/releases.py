@@ -70,6 +70,21 @@ async def fail_to_roll_back(history: History) -> None:
     await history.cluster.wait(20.0)
 
 
+async def fail_to_roll_back_for_good(history: History) -> None:
+    await install(history)
+    history.set_tag("two")
+    await history.cluster.wait(20.0)
+    history.cluster.helm.faults = [Fault(REFUSED, writes=1)]
+    history.annotate("rollback-to", "1")
+    await history.cluster.wait(60.0)
+    history.annotate("rollback-to", "1")
+    await history.cluster.wait(60.0)
+    history.annotate("rollback-to", "0001")
+    await history.cluster.wait(20.0)
+    history.edit(timeout="40s")
+    await history.cluster.wait(20.0)
+
+
 async def fail_to_install(history: History) -> None:
     history.cluster.helm.refusals['{"tag": "one"}'] = Fault(REFUSED, writes=1)
     await install(history, 30.0, maxHistory=2)
@@ -231,6 +246,7 @@ PLAYS: tuple[Play, ...] = (
     suspend_and_resume,
     hold_a_revision,
     fail_to_roll_back,
+    fail_to_roll_back_for_good,
     fail_to_install,
     fail_to_install_until_the_timeout,
     upgrade_with_a_damaged_record,
