@@ -70,6 +70,13 @@ async def fail_to_roll_back(history: History) -> None:
     await history.cluster.wait(20.0)
 
 
+async def fail_to_roll_back_by_itself(history: History) -> None:
+    await install(history)
+    history.cluster.helm.faults = [None, *[Fault(UNAVAILABLE, writes=2)] * 3]
+    history.set_tag(BROKEN)
+    await history.cluster.wait(120.0)
+
+
 async def fail_to_roll_back_for_good(history: History) -> None:
     await install(history)
     history.set_tag("two")
@@ -246,6 +253,7 @@ PLAYS: tuple[Play, ...] = (
     suspend_and_resume,
     hold_a_revision,
     fail_to_roll_back,
+    fail_to_roll_back_by_itself,
     fail_to_roll_back_for_good,
     fail_to_install,
     fail_to_install_until_the_timeout,
