@@ -185,7 +185,7 @@ class ConnectionLimits:
     def set_request_bytes(self, transport: asyncio.WriteTransport, count: int) -> None:
         """Note how many bytes of unfinished or waiting requests a connection has; it may be closed for that."""
         connection = self._connections.get(transport)
-        if connection is None or connection.request_bytes == count:
+        if connection is None:
             return
         self._set_request_bytes(connection, count)
         while self._request_bytes > HEADS_MAX_BYTES:
@@ -194,9 +194,7 @@ class ConnectionLimits:
     def _client_key(self, address: str) -> str:
         """Return the key of the client at an address; it is empty for a proxy."""
         parsed = parse_address(address)
-        if parsed is None or any(
-            parsed.version == network.version and parsed in network for network in self._shared_networks
-        ):
+        if parsed is None or any(parsed in network for network in self._shared_networks):
             return ""
         return client_key(parsed)
 

@@ -1,8 +1,8 @@
 """Bounds on one connection: the size and time of a head, its number of headers, and pipelined requests.
 
 uvicorn bounds none of them with its httptools protocol, and has no setting for it. So this is a subclass of that
-protocol. It relies on the attributes `cycle`, `transport`, `loop`, `flow`, `pipeline` and `timeout_keep_alive_task`,
-and overrides `send_400_response`, `handle_websocket_upgrade` and `_start_asgi_task`; `test_connections`,
+protocol. It relies on the attributes `cycle`, `transport`, `loop`, `flow` and `pipeline`, and overrides
+`send_400_response`, `handle_websocket_upgrade` and `_start_asgi_task`; `test_connections`,
 `test_upgrades_without_an_answer` and `test_responses_that_nobody_reads` fail if an upgrade of uvicorn changes them.
 Bodies are bounded where they are read (`bodies`, `proxy`); the number of connections is bounded by `connection_limits`.
 """
@@ -171,7 +171,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             return
         if self._head_bytes > HEAD_MAX_BYTES:
             self._refuse(_HEAD_TOO_LARGE)
-        elif not self._in_body and self._is_idle() and self.timeout_keep_alive_task is None:
+        elif not self._in_body and self._is_idle():
             # Empty lines before a request have stopped the keep-alive timer, but have not begun a request.
             self._start_head_timer()
 

@@ -22,12 +22,14 @@ UNAUTHENTICATED_WRITE_SECONDS: Final = 15.0
 class ReadingTime:
     """The time of one connection."""
 
+    _seconds: float
+    """The period of the timer."""
+
     def __init__(self, transport: asyncio.Transport, abort: Callable[[], None]) -> None:
         """Prepare; `abort` ends the connection."""
         self._transport = transport
         self._abort = abort
         self._timer: asyncio.TimerHandle | None = None
-        self._seconds = 0.0
 
     def limit(self, *, is_authenticated: bool) -> None:
         """Begin a period, unless one has begun already."""

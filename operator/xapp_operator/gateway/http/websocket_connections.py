@@ -1,8 +1,8 @@
 """Bounds on connections that have become WebSockets.
 
 uvicorn reads on while its client does not, and answers each ping into memory. So this is a subclass of its protocol. It
-relies on the attributes `conn`, `writable`, `read_paused` and `close_sent`, and overrides `handle_ping`;
-`test_unread_pongs` fails if an upgrade of uvicorn changes them.
+relies on the attributes `conn`, `writable`, `read_paused`, `close_sent` and `disconnected`, and overrides
+`handle_ping`; `test_unread_pongs` fails if an upgrade of uvicorn changes them.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     def _update(self) -> None:
         """Note whether a newer connection may displace this one, and how slowly its client may read."""
+        if self.disconnected:
+            return
         is_ending = self.close_sent or self.transport.is_closing()
         is_open, is_unread = self._is_accepted and not is_ending, not self.writable.is_set()
         group = authenticated_group(self.scope) if is_open else None

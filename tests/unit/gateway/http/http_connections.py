@@ -145,7 +145,9 @@ class App:
     """An application whose paths say what it does.
 
     `/ok` responds, `/body` with the body as JSON text, `/wait` when `go` is set, and `/mute` never; `/large` with many
-    bytes, in chunks. The header `x-user` authenticates. A WebSocket is accepted on `/open`, echoes, and sends `/large`.
+    bytes, `/endless` with as many and no end, `/size/7` with a body of 7 bytes. The header `x-user` authenticates. A
+    WebSocket is refused on `/refused` and accepted elsewhere; it echoes, sends many bytes on `large`, and ends on
+    `close`.
     """
 
     LARGE = 40 * 1024
@@ -177,8 +179,10 @@ class App:
                 pass
             self.disconnected.append(path)
             return
-        if path == "/large":
-            await self._send_large(send)
+        elif path.startswith("/size/"):
+            answer = b"x" * int(path.removeprefix("/size/"))
+        if path in {"/large", "/endless"}:
+            await self._send_large(send, ends=path == "/large")
             return
         await send(
             {
@@ -202,10 +206,12 @@ class App:
             if not message["more_body"]:
                 return json.dumps(body.decode()).encode()
 
-    async def _send_large(self, send: Send) -> None:
+    async def _send_large(self, send: Send, *, ends: bool) -> None:
         length = str(self.LARGE).encode()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
-        await send({"type": "http.response.body", "body": b"x" * self.LARGE, "more_body": False})
+        await send({"type": "http.response.body", "body": b"x" * self.LARGE, "more_body": not ends})
+        if not ends:
+            await self.go.wait()
 
     async def _serve_websocket(self, path: str, receive: Receive, send: Send) -> None:
         assert (await receive())["type"] == "websocket.connect"

@@ -83,9 +83,9 @@ def test_a_line_says_who_did_what_and_how_it_ended(lines: Lines) -> None:
 
 def test_a_long_response_has_a_line_at_its_begin_too(lines: Lines) -> None:
     record = lines.record(scope_of(), RequestNotes())
-    assert not record.has_started
+    has_started = [record.has_started]
     record.started(200)
-    assert record.has_started
+    assert [*has_started, record.has_started] == [False, True]
     record.complete(200)
     assert [each["stage"] for each in lines.read()] == ["ResponseStarted", "ResponseComplete"]
     assert all(0 <= each["seconds"] < 60 for each in lines.read())

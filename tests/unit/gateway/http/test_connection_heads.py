@@ -409,3 +409,58 @@ def test_a_client_that_leaves_ends_its_request() -> None:
         assert server.limits.open == 0
 
     in_simulated_time(test)
+
+
+def test_an_upgrade_to_something_else_is_ignored() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        connection.send(get("/ok", "Connection: Upgrade", "Upgrade: h2c"))
+        await settle()
+        assert [status for status, _, _ in responses(connection.received)] == [200]
+        await asyncio.sleep(HEAD_SECONDS + 1)
+        assert connection.closed_at is None
+
+    in_simulated_time(test)
+
+
+@pytest.mark.parametrize(("more", "status"), [(0, 200), (1, 431)])
+def test_the_path_and_the_headers_of_a_head_are_bounded_exactly(more: int, status: int) -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        others = sum(len(each) for each in ("/ok", "HostX-A", "localhost")) + 2 * 4
+        connection.send(get("/ok", "X-A: " + "a" * (HEAD_MAX_BYTES - others + more)))
+        await settle()
+        assert [each for each, _, _ in responses(connection.received)] == [status]
+
+    in_simulated_time(test)
+
+
+def test_a_head_does_not_count_towards_the_chunks_of_its_body() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        connection.send(post("/body", "Transfer-Encoding: chunked", "X-A: " + "a" * (HEAD_MAX_BYTES - 200)))
+        connection.send(b"1;" + b"a" * (HEAD_MAX_BYTES - 2))
+        await settle()
+        assert server.refused == []
+        connection.send(b"a")
+        await settle()
+        assert only_refusal(server, connection)[:2] == (431, "head-too-large")
+
+    in_simulated_time(test)
+
+
+def test_a_body_behind_a_running_request_that_is_not_http_is_not_answered() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        connection.send(get("/mute") + post("/body", "Transfer-Encoding: chunked"))
+        await settle()
+        connection.send(b"no chunk\r\n")
+        await settle()
+        assert (connection.received, server.refused) == (b"", [(ADDRESS, 0, "not-http")])
+        assert server.app.disconnected == ["/mute"]
+
+    in_simulated_time(test)

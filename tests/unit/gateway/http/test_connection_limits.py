@@ -71,6 +71,8 @@ def test_the_connection_of_an_address_that_waits_longest_gives_way() -> None:
     server.limits.set_waiting(second.transport)
     fourth = server.open("192.0.2.1")
     assert [each.ended for each in (second, third, fourth)] == ["", "closed", ""]
+    server.open("192.0.2.1")
+    assert [each.ended for each in (second, fourth)] == ["closed", ""]
 
 
 def test_a_connection_is_refused_if_all_others_of_its_address_are_served() -> None:
@@ -141,6 +143,10 @@ def test_unfinished_requests_have_a_common_bound() -> None:
     assert (server.limits.unfinished_bytes, server.reasons) == (HEADS_MAX_BYTES, ["head_bytes"])
     server.limits.set_request_bytes(second.transport, 0)
     assert server.limits.unfinished_bytes == 0
+    third = server.open("192.0.2.3")
+    server.limits.set_request_bytes(third.transport, HEADS_MAX_BYTES + 1)
+    assert [each.ended for each in (second, third)] == ["", "closed"]
+    server.reasons.clear()
     server.limits.set_request_bytes(second.transport, 5)
     server.limits.remove(second.transport)
     server.limits.set_request_bytes(second.transport, 5)

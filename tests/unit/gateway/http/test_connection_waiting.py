@@ -12,11 +12,13 @@ from tests.unit.gateway.http.http_connections import (
     MemoryTransport,
     get,
     in_simulated_time,
+    now,
     post,
     responses,
     settle,
     until,
 )
+from xapp_operator.gateway.http.reading_time import ReadingTime
 
 STRANGER_SECONDS = 15
 CALLER_SECONDS = 300
@@ -293,5 +295,118 @@ def test_an_idle_connection_whose_client_does_not_read_is_aborted() -> None:
         assert server.limits.unsent_bytes > 0
         assert await until(lambda: connection.closed_at is not None) == pytest.approx(STRANGER_SECONDS - 1)
         assert connection.aborted
+
+    in_simulated_time(test)
+
+
+def test_an_upload_behind_a_running_request_does_not_give_way() -> None:
+    async def test() -> None:
+        server = HttpServer(total=1)
+        connection = server.connect()
+        connection.send(get("/mute") + post("/body", "Content-Length: 5", body=b"a"))
+        await settle()
+        connection.send(b"b")
+        assert not await gives_way(server, connection)
+
+    in_simulated_time(test)
+
+
+def test_the_bytes_of_requests_are_forgotten_with_the_last_of_them() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        connection.send(get("/wait") + get("/ok"))
+        await settle()
+        assert server.limits.unfinished_bytes == len(get("/wait")) + len(get("/ok"))
+        server.app.go.set()
+        await settle()
+        assert server.limits.unfinished_bytes == 0
+
+    in_simulated_time(test)
+
+
+def test_a_response_without_an_end_that_nobody_reads_is_aborted() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        connection.client_reads = False
+        connection.send(get("/endless"))
+        assert await until(lambda: connection.closed_at is not None) == STRANGER_SECONDS
+        assert connection.aborted
+
+    in_simulated_time(test)
+
+
+@pytest.mark.parametrize("unread", [4096, 4097])
+def test_few_unsent_bytes_count_as_read(unread: int) -> None:
+    async def test() -> None:
+        server = HttpServer()
+        sample = server.connect()
+        sample.send(get("/size/4000"))
+        await settle()
+        connection = server.connect()
+        connection.client_reads = False
+        connection.send(get(f"/size/{4000 + unread - len(sample.received)}"))
+        await settle()
+        assert connection.get_write_buffer_size() == unread
+        assert server.limits.unsent_bytes == (unread if unread > 4096 else 0)
+
+    in_simulated_time(test)
+
+
+def test_a_request_waits_until_the_last_byte_before_it_is_read() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = unread(server)
+        connection.send(get("/ok"))
+        await settle()
+        connection.read(connection.get_write_buffer_size() - 1)
+        await settle()
+        assert server.app.paths == ["/large"]
+        connection.read(1)
+        await settle()
+        assert server.app.paths == ["/large", "/ok"]
+
+    in_simulated_time(test)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /ok", get("/large"), get("/endless")])
+def test_nothing_happens_to_a_connection_that_is_lost(sent: bytes) -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        connection.client_reads = False
+        if sent:
+            connection.send(sent)
+        await asyncio.sleep(1)
+        connection.lose()
+        await asyncio.sleep(100)
+        assert (connection.aborted, connection.closed_at) == (False, 1)
+
+    in_simulated_time(test)
+
+
+def test_a_new_period_begins_with_another_caller_only() -> None:
+    async def test() -> None:
+        aborted: list[float] = []
+        server = HttpServer()
+        time = ReadingTime(server.connect(), lambda: aborted.append(now()))
+        time.limit(is_authenticated=False)
+        await asyncio.sleep(10)
+        time.limit(is_authenticated=False)  # the period goes on
+        await asyncio.sleep(10)
+        assert aborted == [STRANGER_SECONDS]
+
+        time.limit(is_authenticated=False)
+        await asyncio.sleep(10)
+        time.limit(is_authenticated=True)
+        await asyncio.sleep(CALLER_SECONDS - 1)
+        assert len(aborted) == 1
+        time.end()
+        time.limit(is_authenticated=True)
+        await asyncio.sleep(CALLER_SECONDS - 1)
+        assert len(aborted) == 1
+        await asyncio.sleep(2)
+        assert aborted[1] == pytest.approx(30 + 2 * CALLER_SECONDS - 1)
 
     in_simulated_time(test)

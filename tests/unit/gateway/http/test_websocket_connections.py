@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.client import ClientProtocol
 from websockets.frames import Frame
 from websockets.uri import parse_uri
@@ -319,5 +320,31 @@ def test_nothing_of_an_unread_websocket_is_read() -> None:
         socket.transport.read()
         await settle()
         assert len(socket.frames()) == 101
+
+    in_simulated_time(test)
+
+
+def test_a_protocol_of_websockets_without_bounds_is_an_error() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        server.config.load()
+        server.config.ws_protocol_class = WebSocketsSansIOProtocol
+        connection = server.connect()
+        with pytest.raises(TypeError, match="not bounded"):
+            connection.send(get("/open", *HANDSHAKE))
+
+    in_simulated_time(test)
+
+
+def test_nothing_happens_to_a_websocket_that_is_lost() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        socket = await opened(server)
+        socket.transport.client_reads = False
+        socket.send("large")
+        await settle()
+        socket.transport.lose()
+        await asyncio.sleep(STRANGER_SECONDS + 1)
+        assert (socket.transport.aborted, socket.transport.closed_at) == (False, 0)
 
     in_simulated_time(test)
