@@ -72,6 +72,7 @@ class CallerSlots:
                 held.enter_context(self._callers.slot_now(caller))
                 held.enter_context(self._groups.slot_now(group_of_user(caller)))
             except NoFreeSlot:
+                held.close()  # so that the error does not count this request
                 raise self._refusal(caller) from None
             yield
 
@@ -90,6 +91,7 @@ class CallerSlots:
                         await held.enter_async_context(self._callers.slot(caller))
                         await held.enter_async_context(self._groups.slot(group_of_user(caller)))
                 except TimeoutError:
+                    await held.aclose()
                     raise self._refusal(caller) from None
             yield
 

@@ -464,3 +464,19 @@ def test_a_body_behind_a_running_request_that_is_not_http_is_not_answered() -> N
         assert server.app.disconnected == ["/mute"]
 
     in_simulated_time(test)
+
+
+def test_trailers_do_not_count_towards_the_next_head() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        trailer = b"0\r\nX-A: " + b"a" * (HEAD_MAX_BYTES - 100) + b"\r\n\r\n"
+        connection.send(post("/body", "Transfer-Encoding: chunked", body=trailer))
+        await settle()
+        connection.send(b"GET /ok HTTP/1.1\r\n")
+        await settle()
+        connection.send(head_of(1000).partition(b"\r\n")[2])
+        await settle()
+        assert [status for status, _, _ in responses(connection.received)] == [200, 200]
+
+    in_simulated_time(test)
