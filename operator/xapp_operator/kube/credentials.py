@@ -199,7 +199,7 @@ def _is_renewable(path: str) -> bool:
     config = kube_config.KubeConfigMerger(path).config  # type: ignore[no-untyped-call]
     context = config["contexts"].get_with_name(config["current-context"])["context"]
     named = config["users"].get_with_name(context["user"], safe=True) if "user" in context else None
-    return named is not None and any(key in (named["user"] or ()) for key in _RENEWABLE)
+    return named is not None and any(key in named["user"] for key in _RENEWABLE)
 
 
 def _from_pod() -> ClusterCredentials:
