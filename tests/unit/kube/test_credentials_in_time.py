@@ -136,7 +136,7 @@ def test_only_a_bearer_token_is_given_to_others(
     source: Source, value: str | None, authorization: str | None, token: str | None
 ) -> None:
     async def test(credentials: ClusterCredentials) -> None:
-        source.configuration.api_key["BearerToken"] = value
+        source.configuration.api_key = {} if value is None else {"BearerToken": value}
         assert await credentials.authorization() == authorization
         connection = await credentials.connection()
         assert (connection.server, connection.token, connection.insecure) == (SERVER, token, False)
