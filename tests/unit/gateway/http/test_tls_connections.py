@@ -1,0 +1,152 @@
+"""TLS handshakes count as connections that wait for their client: on the event loop of the gateway, over loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import uvloop
+
+from tests.localcluster.pki import Authority
+from tests.support.eventually import eventually
+from tests.unit.gateway.http.http_connections import HttpServer, get
+from xapp_operator.gateway.http.tls_connections import BoundedHttpsProtocol, BoundedTlsProtocol
+
+SECONDS = 60.0
+ADDRESS = "127.0.0.1"
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class TlsServer:
+    """The HTTPS of a gateway, with a small application."""
+
+    def __init__(self, folder: Path, *, total: int) -> None:
+        self.http = HttpServer(total=total)
+        self.protocols: list[BoundedTlsProtocol] = []
+        self.port = 0
+        authority = Authority(folder / "pki")
+        pair = authority.issue("server", common_name="server")
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(pair.certificate, pair.key)
+        self._trusting = ssl.create_default_context(cafile=folder / "pki" / "ca.crt")
+        self._writers: list[asyncio.StreamWriter] = []
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        loop = asyncio.get_running_loop()
+
+        def protocol() -> asyncio.BaseProtocol:
+            http = BoundedHttpsProtocol(self.http.config, self.http.state, app_state={}, limits=self.http.limits)
+            self.protocols.append(BoundedTlsProtocol(loop, http, self._context, limits=self.http.limits))
+            return cast("asyncio.BaseProtocol", self.protocols[-1])
+
+        server = await loop.create_server(protocol, ADDRESS, 0)
+        self.port = server.sockets[0].getsockname()[1]
+        try:
+            yield
+        finally:
+            for writer in self._writers:
+                writer.transport.abort()
+            server.close()
+            await eventually(lambda: self.http.limits.open == 0, what="the end of all connections")
+
+    async def connect(self, *, handshake: bool = True) -> Streams:
+        options: dict[str, Any] = {"ssl": self._trusting, "server_hostname": "localhost"} if handshake else {}
+        async with asyncio.timeout(SECONDS):
+            reader, writer = await asyncio.open_connection(ADDRESS, self.port, **options)
+        self._writers.append(writer)
+        return reader, writer
+
+    async def eventually_open(self, count: int) -> None:
+        await eventually(lambda: self.http.limits.open == count, what=f"{count} open connections")
+
+
+Run = Callable[..., None]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    def run_with(test: Callable[[TlsServer], Any], *, total: int = 10) -> None:
+        async def main() -> None:
+            server = TlsServer(tmp_path, total=total)
+            async with server.running():
+                await test(server)
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(main())
+
+    return run_with
+
+
+async def ended(reader: asyncio.StreamReader) -> bool:
+    """Return whether the server closes the connection without a word."""
+    async with asyncio.timeout(SECONDS):
+        with suppress(ConnectionError):
+            return await reader.read() == b""
+    return True
+
+
+def test_a_connection_counts_once_during_and_after_its_handshake(run: Run) -> None:
+    async def test(server: TlsServer) -> None:
+        _, silent = await server.connect(handshake=False)
+        await server.eventually_open(1)
+        reader, writer = await server.connect()
+        await server.eventually_open(2)
+        writer.write(get("/ok"))
+        async with asyncio.timeout(SECONDS):
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        assert server.http.limits.open == 2
+        silent.close()
+        await server.eventually_open(1)
+        writer.close()
+        await server.eventually_open(0)
+
+    run(test)
+
+
+def test_a_handshake_gives_way_to_a_newer_connection(run: Run) -> None:
+    async def test(server: TlsServer) -> None:
+        first, _ = await server.connect(handshake=False)
+        await server.eventually_open(1)
+        reader, writer = await server.connect()
+        assert await ended(first)
+        writer.write(get("/ok"))
+        async with asyncio.timeout(SECONDS):
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        assert server.http.closed == ["connections"]
+
+    run(test, total=1)
+
+
+def test_a_connection_beyond_the_limit_is_closed_before_its_handshake(run: Run) -> None:
+    async def test(server: TlsServer) -> None:
+        reader, writer = await server.connect()
+        writer.write(get("/wait"))
+        await eventually(lambda: server.http.app.paths == ["/wait"], what="the request")
+        refused, _ = await server.connect(handshake=False)
+        assert await ended(refused)
+        assert (server.http.limits.open, server.http.closed) == (1, ["connections"])
+        assert not server.protocols[1]._is_admitted
+        server.http.app.go.set()
+        async with asyncio.timeout(SECONDS):
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+
+    run(test, total=1)
+
+
+def test_clients_are_told_apart_by_their_addresses(run: Run) -> None:
+    async def test(server: TlsServer) -> None:
+        server.http.limits._per_address = 1
+        first, _ = await server.connect(handshake=False)
+        await server.eventually_open(1)
+        await server.connect(handshake=False)
+        assert await ended(first)
+        assert server.http.closed == ["connections_of_address"]
+
+    run(test)
