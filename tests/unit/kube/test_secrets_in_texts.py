@@ -52,5 +52,5 @@ def test_forwarded_headers_and_bodies_are_not_part_of_the_text() -> None:
 async def test_the_headers_of_a_websocket_are_not_part_of_the_text() -> None:
     request = WebSocketRequest(host="127.0.0.1", port=1, path="/x", headers=SECRET_HEADERS)
     check(request)
-    with pytest.raises(OSError, match="refused|Connect"):
+    with pytest.raises(OSError, match=r"refused|Connect"):
         await open_websocket(request, seconds=60)
