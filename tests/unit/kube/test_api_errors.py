@@ -133,3 +133,10 @@ def test_a_denial_for_another_reason_has_no_missing_right() -> None:
     error = answer(403, 'admission webhook "w" denied the request: cannot get resource "pods"', reason="Forbidden")
     assert isinstance(error, AccessDenied)
     assert error.missing == ()
+
+
+def test_a_cause_has_a_field_or_a_message_and_there_are_not_too_many() -> None:
+    causes = [{"field": "a"}, {"message": "b"}, {"reason": "c"}]
+    found = answer(422, "invalid", details={"causes": causes}).errors
+    assert [(each.field, each.message) for each in found] == [("a", ""), ("", "b")]
+    assert len(answer(422, "invalid", details={"causes": [{"field": "a"}] * 1000}).errors) == 50

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.localcluster.waiting import wait_until
+from xapp_operator.kube import leader_election
 from xapp_operator.kube.leader_election import is_dead, process_identity
 
 _SAY_WHO = """
@@ -63,3 +66,25 @@ def test_a_process_id_in_use_by_a_later_process_is_dead(other: subprocess.Popen[
 def test_an_unknown_process_is_not_dead(identity: str) -> None:
     machine = process_identity().rpartition("/")[2]
     assert not is_dead(identity.format(machine=machine))
+
+
+@pytest.mark.parametrize("missing", ["machine", "process"])
+def test_without_proc_an_identity_is_random_and_never_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    if missing == "machine":
+        own = tmp_path / str(os.getpid())
+        own.mkdir()
+        (own / "stat").write_text("1 (a) S" + " 0" * 30)
+    else:
+        (tmp_path / "sys/kernel/random").mkdir(parents=True)
+        (tmp_path / "sys/kernel/random/boot_id").write_text("boot\n")
+        (tmp_path / "self/ns").mkdir(parents=True)
+        (tmp_path / "self/ns/pid").write_text("")
+    monkeypatch.setattr(leader_election, "PROC_DIRECTORY", tmp_path)
+    first, second = process_identity(), process_identity()
+    host, pid, token = first.split("/")
+    assert (host, pid, len(token)) == (socket.gethostname(), str(os.getpid()), 16)
+    assert first != second
+    assert not is_dead(first)
+    assert not is_dead(f"{host}/{pid}/1/boot.1")

@@ -148,3 +148,15 @@ async def test_one_watch_serves_all_namespaces(connect: Connect) -> None:
     assert one.watch.get(namespace="second", name="a") == "red"
     assert one.statuses == [None]
     await one.watch.stop()
+
+
+async def test_the_end_of_a_watch_waits_for_the_end_of_each_namespace(setup: Setup) -> None:
+    before = asyncio.all_tasks()
+    for namespace in ("first", "second", "third"):
+        setup.watch.add_namespace(namespace)
+        await synced(setup, namespace)
+    setup.watch.remove_namespace("third")
+    await setup.watch.stop()
+    names = {task.get_name() for task in asyncio.all_tasks() - before}
+    assert not {name for name in names if name.startswith("watch ")}
+    assert not setup.watch.is_synced("first")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import ssl
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -441,5 +442,21 @@ def test_requests_name_what_they_accept_and_who_sends_them(run: Run) -> None:
             "Impersonate-User": "jane",
         }
         assert options["data"].read() == b"hi"
+
+    run(server, test)
+
+
+@pytest.mark.parametrize(
+    ("answer", "seconds"), [(Response(429, Retry_After="5"), 5.0), (BROKE_OFF, 0.1 * 0.8)], ids=["busy", "broken"]
+)
+def test_a_request_may_be_sent_again_until_the_last_moment(
+    run: Run, monkeypatch: pytest.MonkeyPatch, answer: Response | Exception, seconds: float
+) -> None:
+    server = Server(answer, Response())
+    monkeypatch.setattr(random, "uniform", lambda low, high: low)
+
+    async def test(made: ApiTransport) -> None:
+        assert (await send(made, seconds=seconds)).status == 200
+        assert server.times == [0, seconds]
 
     run(server, test)

@@ -234,3 +234,23 @@ def test_a_cache_is_started_once(cluster: FakeCluster) -> None:
         cache.start()
 
     run_cache(cluster, Streams(cluster, [LISTED]), test)
+
+
+def test_a_cache_has_synced_once_when_each_namespace_was_listed(cluster: FakeCluster) -> None:
+    statuses: list[bool] = []
+    streams = Streams(cluster, [LISTED], WatchExpired("old"), [LISTED])
+    half = Streams(cluster, [LISTED], ApiUnavailable("down"))
+
+    async def test(cache: WatchCache[str]) -> None:
+        await asyncio.sleep(10)
+        assert cache.synced.is_set()
+        assert len(statuses) == 1
+
+    run_cache(cluster, streams, test, on_status=lambda: statuses.append(True))
+
+    async def test_half() -> None:
+        async with WatchCache(KubeClient(half), XAPPS, transform=lambda _: "", namespaces=("a", "b")) as cache:
+            await asyncio.sleep(1)
+            assert not cache.synced.is_set()
+
+    cluster.run(test_half())
