@@ -38,10 +38,10 @@ def platform_key() -> tuple[str, str]:
     return platform.system().lower(), arch
 
 
-def build_seconds(tools: Iterable[Tool]) -> float:
-    """Return about how long this machine needs to build them; 0 for what takes no time worth a word."""
+def build_seconds(tools: Iterable[Tool], *, after: Iterable[Tool] = ()) -> float:
+    """Return about how long this machine needs to build them after others; 0 for what takes no time worth a word."""
     tools = list(tools)
-    parts = {tool.module for tool in tools} | {tool.name for tool in tools}
+    parts = ({tool.module for tool in tools} - {tool.module for tool in after}) | {tool.name for tool in tools}
     return sum(BUILD_CPU_SECONDS.get(part, 0) for part in parts) / len(os.sched_getaffinity(0))
 
 

@@ -86,7 +86,7 @@ class LocalCluster:
         reason = real_node_obstacle(self.layout.root) if order.needs_node_network else None
         if reason:
             raise ClusterFailed(reason)
-        programs = self._programs([*CONTROL_PLANE, "helm", *(NODE_TOOLS if self._nodes.get("real") else ())])
+        programs = self._programs([*CONTROL_PLANE, *(NODE_TOOLS if self._nodes.get("real") else ())])
         order = replace(order, binaries=programs)
         self.layout.root.mkdir(parents=True, exist_ok=True)
         with subprocess.Popen(
@@ -241,6 +241,7 @@ class LocalCluster:
             for event, data in _read_events(process.stdout):
                 if event == "started":
                     supervisor = ProcessIdentity(**data)
+                    self._binaries.resolve(["helm"])  # while the control plane starts, which does without it
                 elif event == "progress":
                     self._progress(data["text"])
                 elif event == "ready":

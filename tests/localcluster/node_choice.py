@@ -12,7 +12,7 @@ from tests.localcluster.gobuild import BuildFailed
 from tests.localcluster.progress import ProgressCallback, print_progress
 from tests.localcluster.realnode.prerequisites import real_node_obstacle
 from tests.localcluster.start_request import JOINING
-from tests.localcluster.tools import NODE_TOOLS
+from tests.localcluster.tools import CONTROL_PLANE, NODE_TOOLS, TOOLS
 
 NODE_VARIABLE = "NODE"
 NODE_CHOICES = ("simulated", "real", "auto")
@@ -46,9 +46,10 @@ def choose_nodes(
     missing = binaries.missing(NODE_TOOLS.values())
     reason = real_node_obstacle(folder)
     if reason is None and missing and may_join:
+        seconds = build_seconds(missing, after=[TOOLS[name] for name in CONTROL_PLANE])
         progress(
-            "simulated nodes first: the programs of the real node are built afterwards, in the background, once per "
-            f"machine; what cannot be downloaded takes about {minutes_text(build_seconds(missing))} here"
+            "simulated nodes first: missing programs of the real node are downloaded or built afterwards, in the "
+            f"background, once per machine; a build of them takes about {minutes_text(seconds)} here"
         )
         return {**nodes, JOINING: 1}
     reason = reason or _node_tools_build_error(binaries)

@@ -57,3 +57,5 @@ class DashboardBuild:
             if line.strip():
                 self._lines.append(line.rstrip())
                 self._progress(f"dashboard: {self._lines[-1]}")
+        if self._lines:
+            self._progress(f"dashboard: {'failed' if self._process.wait() else 'built'}")

@@ -12,7 +12,7 @@ from threading import Event
 import pytest
 
 from tests.localcluster import gobuild
-from tests.localcluster.binaries import Binaries, Producer, cache_root, platform_key
+from tests.localcluster.binaries import Binaries, Producer, build_seconds, cache_root, platform_key
 from tests.localcluster.gobuild import BuildFailed, go_version
 from tests.localcluster.processes import ProcessIdentity
 from tests.localcluster.tools import CHECK_TOOLS, GOTOOLS, NODE_TOOLS, TEST_TOOLS, TOOLS, Tool
@@ -273,6 +273,12 @@ def test_other_programs_on_path_are_not_used(text: str, monkeypatch: pytest.Monk
     assert binaries._copy_from_path([HELM], tmp_path / "scratch-cache") == {}
 
 
+def test_a_tool_can_add_to_the_time_of_its_module() -> None:
+    kubectl, kubelet = TOOLS["kubectl"], NODE_TOOLS["kubelet"]
+    assert build_seconds([kubectl, kubelet]) > build_seconds([kubectl]) == build_seconds([kubectl, kubectl]) > 0
+    assert build_seconds([kubelet], after=[kubectl]) == build_seconds([kubectl, kubelet]) - build_seconds([kubectl])
+
+
 def test_what_must_be_built_is_named_with_the_time_that_it_takes(tmp_path: Path) -> None:
     lines: list[str] = []
     binaries = Binaries(root=tmp_path, progress=lines.append, producers=(recording_producer([]),))
@@ -280,7 +286,7 @@ def test_what_must_be_built_is_named_with_the_time_that_it_takes(tmp_path: Path)
     binaries.resolve(["helm", "kubectl", "etcd"])
     binaries.resolve(["helm"])
 
-    minutes = round((85 + 280 + 680) / len(os.sched_getaffinity(0)) / 60)
+    minutes = round((75 + 160 + 450) / len(os.sched_getaffinity(0)) / 60)
     assert [line for line in lines if line.startswith("missing")] == [
         "missing: helm, kubectl, etcd. What is neither on PATH nor can be downloaded is built from source, once per "
         f"machine: all of it takes about {minutes} min here"

@@ -26,7 +26,14 @@ def test_success_is_reported_when_it_has_ended(tmp_path: Path) -> None:
     lines: list[str] = []
     with building("echo; echo building; pwd >&2", tmp_path, lines) as build:
         wait_until(build.check, timeout=DEADLINE_SECONDS, what="the end")
-    assert lines == ["dashboard: building", f"dashboard: {tmp_path}"]
+    assert lines == ["dashboard: building", f"dashboard: {tmp_path}", "dashboard: built"]
+
+
+def test_nothing_is_reported_where_there_is_nothing_to_build(tmp_path: Path) -> None:
+    lines: list[str] = []
+    with building("exit 0", tmp_path, lines) as build:
+        wait_until(build.check, timeout=DEADLINE_SECONDS, what="the end")
+    assert lines == []
 
 
 def test_a_failure_ends_with_the_last_lines_of_the_output(tmp_path: Path) -> None:
