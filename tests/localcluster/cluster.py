@@ -103,13 +103,15 @@ class LocalCluster:
     def join_real_node(self) -> Cluster:
         """Start the real node of a cluster that has begun with a joining one, and wait until pods can run on it.
 
-        Gets its programs first. Raises ClusterNotRunning, ClusterFailed, BuildFailed, and ValueError for a cluster
-        without a joining node.
+        Gets its programs first. It is tried once: after a failure, the cluster stays without it. Raises
+        ClusterNotRunning, ClusterFailed, BuildFailed, and ValueError for a cluster without a joining node.
         """
-        if not self.state().node_address:
+        state = self.state()
+        if not state.node_address:
             raise ValueError(f"the cluster in {self.layout.root} was not started for a real node")
-        programs = self._programs(NODE_TOOLS)
-        JoinRequest(programs).write(self.layout.join_request)
+        if not (state.node_ready or state.node_error):
+            programs = self._programs(NODE_TOOLS)
+            JoinRequest(programs).write(self.layout.join_request)
 
         def joined() -> bool:
             state = self.state()

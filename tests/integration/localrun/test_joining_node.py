@@ -11,11 +11,12 @@ import httpx
 import pytest
 
 from tests.integration.localrun.make_run import MakeRun, start_make_run
-from tests.localcluster import Binaries, LocalCluster
+from tests.localcluster import Binaries, ClusterFailed, LocalCluster
 from tests.localcluster.binaries import cache_root
 from tests.localcluster.node_choice import NODE_VARIABLE
 from tests.localcluster.processes import ProcessIdentity
 from tests.localcluster.realnode.node import NODE_NAME
+from tests.localcluster.start_request import JOINING
 from tests.localcluster.tools import NODE_TOOLS
 from tests.localcluster.waiting import wait_until
 from tests.localrun.background import NAME
@@ -105,6 +106,25 @@ def test_a_build_that_fails_leaves_the_simulated_nodes(environment: dict[str, st
         assert "no such package" in (run.folder / "logs" / f"{NAME}.log").read_text()
         assert httpx.get(f"{run.url}/readyz").is_success
         assert run.stop() == 0
+
+
+def test_a_node_that_does_not_start_leaves_the_cluster_running(environment: dict[str, str], tmp_path: Path) -> None:
+    cache = Path(environment["XDG_CACHE_HOME"]) / "xapp-operator"
+    binaries = Binaries(root=cache)
+    kubelet = binaries.cached_path(NODE_TOOLS["kubelet"])
+    (cache / "tools" / kubelet.relative_to(cache / "tools").parts[0]).unlink()
+    kubelet.parent.mkdir(parents=True)
+    kubelet.write_text("#!/bin/sh\necho this kubelet is broken; exit 1\n")
+    kubelet.chmod(0o755)
+    local = LocalCluster(tmp_path / "cluster", nodes={"simulated": 1, JOINING: 1}, binaries=binaries)
+
+    with local as cluster:
+        assert cluster.node_address is None
+        for _ in range(2):
+            with pytest.raises(ClusterFailed, match=r"(?s)did not join: kubelet ended.*this kubelet is broken"):
+                local.join_real_node()
+        assert "kubelet" not in local.state().processes
+        assert cluster.kubectl("get", "nodes", "-o", "name").split() == ["node/simulated-0"]
 
 
 def test_ctrl_c_ends_the_background_build_and_leaves_the_cache_whole(
