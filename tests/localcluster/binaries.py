@@ -59,18 +59,24 @@ class Binaries:
     producers: tuple[Producer, ...] | None = None
     """Tried in order for what the cache lacks. Default: PATH, the release, then the Go build."""
 
-    def resolve(self, names: Iterable[str]) -> dict[str, Path]:
+    def announce(self, names: Iterable[str]) -> None:
+        """Report what is missing of them, and how long a build of all of it takes."""
+        missing = self.missing(ALL_TOOLS[name] for name in names)
+        if seconds := build_seconds(missing):
+            self.progress(
+                f"missing: {', '.join(tool.name for tool in missing)}. What is neither on PATH nor can be downloaded "
+                f"is built from source, once per machine: all of it takes about {minutes_text(seconds)} here"
+            )
+
+    def resolve(self, names: Iterable[str], *, announced: bool = False) -> dict[str, Path]:
         """Return the path of each named program, after downloading or building missing ones, module by module in order.
 
         Raises KeyError for an unknown name, BuildFailed if no producer succeeded.
         """
         wanted = [ALL_TOOLS[name] for name in names]
         missing = self.missing(wanted)
-        if seconds := build_seconds(missing):
-            self.progress(
-                f"missing: {', '.join(tool.name for tool in missing)}. What is neither on PATH nor can be downloaded "
-                f"is built from source, once per machine: all of it takes about {minutes_text(seconds)} here"
-            )
+        if not announced:
+            self.announce(tool.name for tool in wanted)
         for module in dict.fromkeys(tool.module for tool in missing):
             self._fill_cache(module, [tool for tool in missing if tool.module == module])
         found = {tool.name: self.find(tool) for tool in wanted}

@@ -86,8 +86,9 @@ class LocalCluster:
         reason = real_node_obstacle(self.layout.root) if order.needs_node_network else None
         if reason:
             raise ClusterFailed(reason)
-        programs = self._programs([*CONTROL_PLANE, *(NODE_TOOLS if self._nodes.get("real") else ())])
-        order = replace(order, binaries=programs)
+        programs = [*CONTROL_PLANE, *(NODE_TOOLS if self._nodes.get("real") else ())]
+        self._binaries.announce([*programs, "helm"])
+        order = replace(order, binaries=self._programs(programs, announced=True))
         self.layout.root.mkdir(parents=True, exist_ok=True)
         with subprocess.Popen(
             [sys.executable, "-m", "tests.localcluster.supervisor"],
@@ -210,8 +211,8 @@ class LocalCluster:
     ) -> None:
         self.stop()
 
-    def _programs(self, names: Iterable[str]) -> dict[str, str]:
-        return {name: str(path) for name, path in self._binaries.resolve(names).items()}
+    def _programs(self, names: Iterable[str], *, announced: bool = False) -> dict[str, str]:
+        return {name: str(path) for name, path in self._binaries.resolve(names, announced=announced).items()}
 
     def _process_identity(self, name: str) -> ProcessIdentity:
         processes = self.state().processes
@@ -243,7 +244,9 @@ class LocalCluster:
             for event, data in _read_events(process.stdout):
                 if event == "started":
                     supervisor = ProcessIdentity(**data)
-                    self._binaries.resolve(["helm"])  # while the control plane starts, which does without it
+                    self._binaries.resolve(
+                        ["helm"], announced=True
+                    )  # while the control plane starts, which does without it
                 elif event == "progress":
                     self._progress(data["text"])
                 elif event == "ready":

@@ -273,6 +273,17 @@ def test_other_programs_on_path_are_not_used(text: str, monkeypatch: pytest.Monk
     assert binaries._copy_from_path([HELM], tmp_path / "scratch-cache") == {}
 
 
+def test_what_was_announced_with_more_is_not_announced_again(tmp_path: Path) -> None:
+    lines: list[str] = []
+    binaries = Binaries(root=tmp_path, progress=lines.append, producers=(recording_producer([]),))
+
+    binaries.announce(["etcd", "helm"])
+    for name in ("etcd", "helm"):
+        binaries.resolve([name], announced=True)
+
+    assert [line.partition(".")[0] for line in lines] == ["missing: etcd, helm"]
+
+
 def test_a_tool_can_add_to_the_time_of_its_module() -> None:
     kubectl, kubelet = TOOLS["kubectl"], NODE_TOOLS["kubelet"]
     assert build_seconds([kubectl, kubelet]) > build_seconds([kubectl]) == build_seconds([kubectl, kubectl]) > 0
