@@ -111,7 +111,7 @@ class LocalCluster:
         if not state.node_address:
             raise ValueError(f"the cluster in {self.layout.root} was not started for a real node")
         if not (state.node_ready or state.node_error):
-            programs = self._programs(NODE_TOOLS)
+            programs = self._programs(NODE_TOOLS, announced=True)  # in choose_nodes
             JoinRequest(programs).write(self.layout.join_request)
 
         def joined() -> bool:

@@ -19,6 +19,7 @@ from tests.localrun.image import sample_image
 
 NAME = "real-node-build"
 _LOWEST_PRIORITY = 19
+_INTERRUPTED = 130
 _STOP_SECONDS = 15.0
 _EXPECTED_ERRORS = (BuildFailed, ClusterFailed, ClusterNotRunning, DeadlineExceeded, NamespacesFailed)
 
@@ -71,6 +72,9 @@ def main(arguments: list[str]) -> int:
         print_progress(str(error))
         print_progress(str(error).partition("\n")[0])
         return 1
+    except KeyboardInterrupt:
+        print_progress("stopped")
+        return _INTERRUPTED
     return 0
 
 
