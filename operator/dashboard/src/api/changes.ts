@@ -10,8 +10,8 @@ export interface Change {
   record: Schemas['XAppRecord']
 }
 
-/** Whether the page hears of changes now: the header shows it. */
-export const liveState = createStore<'live' | 'interrupted' | 'off'>('off')
+/** Whether the page hears of changes now: the header shows it. Crowded: other windows have all places for streams. */
+export const liveState = createStore<'live' | 'crowded' | 'interrupted' | 'off'>('off')
 
 /** When the stream of changes of this page was heard last, to the second: milliseconds since 1970; 0: never. */
 export const changesHeardAt = createStore(0)
@@ -52,8 +52,9 @@ export function useChanges({ query, enabled = true, lastEventId = '', onChange, 
     slot: 'changes',
     path,
     lastEventId,
-    onOpen: (isResumed) => {
-      liveState.set('live')
+    onCrowded: () => liveState.set('crowded'),
+    onOpen: (isResumed, isLive) => {
+      liveState.set(isLive ? 'live' : 'crowded')
       noteHeard()
       if (!isResumed) onReset()
     },

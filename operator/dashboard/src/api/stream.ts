@@ -3,7 +3,8 @@
  *
  * A stream comes back by itself with the id of the last event: at once after its end, with growing pauses after a failure
  * or an early end. Neither a gateway that is back nor a sign-in nor a tab in view shortens these pauses. A stream is closed
- * 10 seconds after the tab is hidden, and opened again when the tab is in view.
+ * 10 seconds after the tab is hidden, and opened again when the tab is in view. While other windows have all places for
+ * streams, it is opened every 10 seconds, and closed as soon as it has brought what is there.
  */
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
@@ -11,10 +12,11 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { request } from '~/api/client'
 import { connection, gatewayHeard, onReconnect, streamFailed } from '~/api/connection'
 import { sessionState } from '~/api/session'
+import { takePlace } from '~/api/streamPlaces'
 import { backoffMilliseconds } from '~/lib/backoff'
 import { NotConnected, Problem } from '~/lib/problem'
 
-/** A browser opens six connections to a server over HTTP/1.1, for all tabs: a tab has one stream of each slot. */
+/** A tab has one stream of each slot at most. */
 export type StreamSlot = 'changes' | 'log'
 
 export interface StreamOptions {
@@ -22,8 +24,13 @@ export interface StreamOptions {
   /** With its query. */
   path: string
   onMessage: (message: EventSourceMessage) => void
-  /** The stream is open, for the first time or again. What happened in between may be lost if `isResumed` is false. */
-  onOpen?: (isResumed: boolean) => void
+  /**
+   * The stream is open, for the first time or again. What happened in between may be lost if `isResumed` is false. It
+   * stays open if `isLive`.
+   */
+  onOpen?: (isResumed: boolean, isLive: boolean) => void
+  /** Other windows have all places: from now on, the stream is opened for a moment every 10 seconds. */
+  onCrowded?: () => void
   /** The stream brought something, if only a heartbeat. */
   onHeard?: () => void
   /** The gateway refused it for good (403, 404, 409 ...), or another stream took the slot (`null`). */
@@ -45,6 +52,10 @@ const SILENT_SECONDS = 28
 /** A stream that ends earlier has failed: a proxy may answer and cut it each time. */
 const STEADY_SECONDS = 5
 const AFTER_END_MILLISECONDS = 250
+/** Without a place: what is there comes at once, and the rest the next time. */
+const LOOK_PAUSE_MILLISECONDS = 10_000
+const LOOK_SILENT_MILLISECONDS = 1000
+const LOOK_MAX_MILLISECONDS = 3000
 const MAX_BUFFER = 8 * 1024 * 1024
 const PASSING = new Set([401, 408, 425, 429, 500, 502, 503, 504])
 
@@ -73,6 +84,8 @@ class EventStream {
   #notBefore = 0
   #isClosed = false
   #isHidden = false
+  #place: 'none' | 'waiting' | 'taken' | 'crowded' = 'none'
+  #giveBack: () => void = () => undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #hideTimer: ReturnType<typeof setTimeout> | undefined
   #stopListening: () => void = () => undefined
@@ -115,9 +128,32 @@ class EventStream {
   }
 
   #pause(): void {
+    this.#cut()
+    this.#giveBack()
+    this.#place = 'none'
+  }
+
+  #cut(): void {
     clearTimeout(this.#timer)
     this.#abort?.abort()
     this.#abort = null
+  }
+
+  /** Connects once there is a place, or it is clear that there is none. */
+  #takePlace(): void {
+    this.#place = 'waiting'
+    this.#giveBack = takePlace({
+      onPlace: () => {
+        this.#place = 'taken'
+        this.#cut()
+        this.#connect()
+      },
+      onCrowded: () => {
+        this.#place = 'crowded'
+        this.#options.onCrowded?.()
+        this.#connect()
+      },
+    })
   }
 
   #connect(): void {
@@ -126,19 +162,39 @@ class EventStream {
     // Refused until somebody signs in.
     if (sessionState.get() !== 'signed-in') return
     if (performance.now() < this.#notBefore) {
-      this.#connectLater()
+      this.#connectLater(this.#notBefore - performance.now())
       return
     }
-    this.#abort = new AbortController()
-    void this.#run(this.#abort)
+    if (this.#place === 'none') {
+      this.#takePlace()
+    } else if (this.#place !== 'waiting') {
+      this.#abort = new AbortController()
+      void this.#run(this.#abort)
+    }
   }
 
-  #connectLater(): void {
+  #connectLater(milliseconds: number): void {
     const connect = (): void => {
       // While the gateway is away, the connection tells when to try again.
       if (connection.get().state === 'online') this.#connect()
     }
-    this.#timer = setTimeout(connect, this.#notBefore - performance.now())
+    this.#timer = setTimeout(connect, milliseconds)
+  }
+
+  /** Ends a look once it brings nothing more. Returns what to call when it brings something. */
+  #endLook(abort: AbortController): () => void {
+    const latest = performance.now() + LOOK_MAX_MILLISECONDS
+    const end = (): void => {
+      if (this.#abort !== abort) return
+      this.#attempt = 0
+      this.#cut()
+      this.#connectLater(LOOK_PAUSE_MILLISECONDS)
+    }
+    let timer = setTimeout(end, LOOK_SILENT_MILLISECONDS)
+    return () => {
+      clearTimeout(timer)
+      timer = setTimeout(end, Math.min(LOOK_SILENT_MILLISECONDS, latest - performance.now()))
+    }
   }
 
   async #run(abort: AbortController): Promise<void> {
@@ -146,7 +202,7 @@ class EventStream {
     let hasFailed = false
     this.#openedAt = Infinity
     try {
-      const isComplete = await this.#read(abort.signal)
+      const isComplete = await this.#read(abort)
       if (isComplete) {
         this.#finish(null)
         return
@@ -171,7 +227,7 @@ class EventStream {
       this.#options.onInterrupted?.()
     }
     this.#notBefore = performance.now() + wait
-    this.#connectLater()
+    this.#connectLater(wait)
   }
 
   #finish(problem: Problem | null): void {
@@ -180,13 +236,16 @@ class EventStream {
   }
 
   /** Returns true when the stream is complete. */
-  async #read(signal: AbortSignal): Promise<boolean> {
+  async #read(abort: AbortController): Promise<boolean> {
+    const { signal } = abort
+    const isLive = this.#place === 'taken'
     const headers = new Headers({ Accept: 'text/event-stream' })
     if (this.#lastId !== '') headers.set('Last-Event-ID', this.#lastId)
     const response = await request(this.#options.path, { headers, signal }, { isStream: true })
     this.#openedAt = performance.now()
     if (response.body === null) return false
-    this.#options.onOpen?.(this.#lastId !== '')
+    this.#options.onOpen?.(this.#lastId !== '', isLive)
+    const noteLook = isLive ? null : this.#endLook(abort)
     const parser = createParser({
       maxBufferSize: MAX_BUFFER,
       onEvent: (message) => {
@@ -199,6 +258,7 @@ class EventStream {
       const { done, value } = await beforeSilence(reader, signal)
       if (signal.aborted) return false
       if (done) return this.#options.isEndless === false
+      noteLook?.()
       gatewayHeard()
       this.#options.onHeard?.()
       parser.feed(value)

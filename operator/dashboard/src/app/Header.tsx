@@ -6,6 +6,7 @@ import type { ReactElement } from 'react'
 import { liveState } from '~/api/changes'
 import { connection } from '~/api/connection'
 import { sessionQuery, signOut } from '~/api/queries/session'
+import { CROWDED } from '~/api/streamPlaces'
 import { CommandPalette } from '~/app/CommandPalette'
 import { useStore } from '~/lib/useStore'
 import { visibleText } from '~/lib/visibleText'
@@ -78,11 +79,13 @@ function Live(): ReactElement | null {
   const live = useStore(liveState)
   if (live === 'off') return null
   const isLive = isOnline && live === 'live'
-  const word = isLive ? 'Live' : 'Not live'
+  const isCrowded = isOnline && live === 'crowded'
+  const word = isLive ? 'Live' : isCrowded ? CROWDED : 'Not live'
+  const title = isLive ? 'Changes show by themselves' : 'Changes do not show by themselves now'
   return (
     <span
-      className={classes(styles.live, isLive && styles.isLive)}
-      title={isLive ? 'Changes show by themselves' : 'Changes do not show by themselves now'}
+      className={classes(styles.live, isLive && styles.isLive, isCrowded && styles.isCrowded)}
+      title={isCrowded ? CROWDED : title}
     >
       <span className={styles.dot} aria-hidden />
       <span className={styles.liveWord}>{word}</span>

@@ -4,6 +4,7 @@ import { useCallback, useEffect, useRef, useState, type ReactElement } from 'rea
 
 import { connection } from '~/api/connection'
 import { xappPath, type LogOf } from '~/api/queries/xappDetails'
+import { CROWDED } from '~/api/streamPlaces'
 import { LogView, type LogViewHandle } from '~/editor/lazy'
 import { TAIL } from '~/features/xapp/logChoice'
 import { useOpenXApp } from '~/features/xapp/openXApp'
@@ -176,7 +177,9 @@ export function StateLine({ state, isPrevious, kept, isCut }: StateLineProps): R
   const lines = `${kept.toLocaleString('en-US')} lines`
   return (
     <p className={styles.state} role="status">
-      {gateway !== 'online' && state.name === 'open' ? INTERRUPTED : stateText(state, isPrevious)}{' '}
+      {gateway !== 'online' && (state.name === 'open' || state.name === 'crowded')
+        ? INTERRUPTED
+        : stateText(state, isPrevious)}{' '}
       {kept > 0 && (isCut ? `${lines}, older ones are left out` : lines)}
     </p>
   )
@@ -191,6 +194,8 @@ function stateText(state: LogState, isPrevious: boolean): string {
     case 'open':
       // A run that is over does not go on: its log ends.
       return isPrevious ? 'Reading the log.' : 'Live.'
+    case 'crowded':
+      return CROWDED
     case 'interrupted':
       return INTERRUPTED
     case 'ended':

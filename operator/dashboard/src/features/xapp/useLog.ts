@@ -5,7 +5,8 @@ import { Problem } from '~/lib/problem'
 import { cutLine, lineTime, remarkLine, type LogLine } from '~/lib/xapp/logLines'
 
 export type LogState =
-  | { name: 'opening' | 'open' | 'interrupted' }
+  /** Crowded: other windows have all places for streams, and the log is read now and then. */
+  | { name: 'opening' | 'open' | 'crowded' | 'interrupted' }
   /** The run is over; a next run is looked for if `isWaiting`. */
   | { name: 'ended'; isWaiting: boolean }
   /** There is no log yet, or not any more; it is looked for again. */
@@ -110,13 +111,14 @@ function followLog({ path, followsRestarts, onLines, onReset, onTooLong, onState
       slot: 'log',
       path,
       lastEventId,
-      onOpen: (isResumed) => {
+      onCrowded: () => onState({ name: 'crowded' }),
+      onOpen: (isResumed, isLive) => {
         begun = isResumed ? null : { at: Date.now(), lines: 0 }
         if (!isResumed) {
           pending = []
           onReset()
         }
-        onState({ name: 'open' })
+        onState({ name: isLive ? 'open' : 'crowded' })
       },
       onInterrupted: () => onState({ name: 'interrupted' }),
       onEnd: (problem) => (problem === null ? onState({ name: 'replaced' }) : refuse(problem)),
