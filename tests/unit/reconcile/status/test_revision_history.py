@@ -10,9 +10,15 @@ from tests.unit.reconcile.xapps import raw
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, ObservedRelease, PastRevision
 from xapp_operator.helm.releases.release_index import RevisionInfo
-from xapp_operator.reconcile.status.revision_history import add_known_health, build_history, with_health
+from xapp_operator.reconcile.status.revision_history import (
+    UNSETTLED_SECONDS,
+    HealthMarks,
+    add_known_health,
+    build_history,
+)
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 
+KEY = ("ns", "hello")
 UPGRADE = Attempt("Upgrade", AttemptOutcome.RELEASED, None, first_at=1.0, last_at=1.0)
 DEPLOYED = ReleaseStatus(revision=3, chart="hello", chart_version="0.1.0", app_version="1", description="done")
 
@@ -100,12 +106,45 @@ def test_a_deployed_revision_becomes_healthy(
     observed: ObservedRelease | None, health: HealthStatus, expected: list[bool | None]
 ) -> None:
     history = (known(3, healthy=False), known(2, healthy=False), known(1))
-    assert [each.was_healthy for each in with_health(history, observed, health)] == expected
+    found = HealthMarks().with_health(KEY, history, observed, health, now=0.0)
+    assert [each.was_healthy for each in found] == expected
 
 
-def test_what_is_not_known_of_the_deployed_revision_stays_unknown() -> None:
+@pytest.mark.parametrize("health", [HealthStatus.HEALTHY, HealthStatus.DEGRADED])
+def test_what_is_not_known_of_the_deployed_revision_stays_unknown(health: HealthStatus) -> None:
     history = (known(3),)
-    assert with_health(history, release(), HealthStatus.HEALTHY) == history
+    assert HealthMarks().with_health(KEY, history, release(), health, now=0.0) == history
+
+
+@pytest.mark.parametrize(
+    ("health", "seconds", "healthy"),
+    [
+        (HealthStatus.DEGRADED, UNSETTLED_SECONDS - 1.0, False),
+        (HealthStatus.DEGRADED, UNSETTLED_SECONDS, True),
+        (HealthStatus.PROGRESSING, 1.0, True),
+        (HealthStatus.UNKNOWN, 1.0, True),
+    ],
+)
+def test_a_revision_that_is_degraded_soon_after_it_was_healthy_never_was(
+    health: HealthStatus, seconds: float, healthy: bool
+) -> None:
+    marks = HealthMarks()
+    history = marks.with_health(
+        KEY, (known(3, healthy=False), known(2, healthy=True)), release(), HealthStatus.HEALTHY, now=100.0
+    )
+    history = marks.with_health(KEY, history, release(), HealthStatus.HEALTHY, now=100.5 + seconds)  # says nothing new
+    found = marks.with_health(KEY, history, release(), health, now=100.0 + seconds)
+    assert [each.was_healthy for each in found] == [healthy, True]
+
+
+def test_only_the_xapp_and_revision_that_became_healthy_are_unsettled() -> None:
+    marks, healthy = HealthMarks(), (known(3, healthy=True),)
+    marks.with_health(KEY, (known(3, healthy=False),), release(), HealthStatus.HEALTHY, now=100.0)
+    assert marks.with_health(("ns", "other"), healthy, release(), HealthStatus.DEGRADED, now=101.0) == healthy
+    newer, history = replace(release(), revision=4), (known(4, healthy=True), *healthy)
+    assert marks.with_health(KEY, history, newer, HealthStatus.DEGRADED, now=101.0) == history
+    marks.forget(KEY)
+    assert marks.with_health(KEY, healthy, release(), HealthStatus.DEGRADED, now=101.0) == healthy
 
 
 def test_the_health_of_earlier_revisions_comes_from_the_history() -> None:
