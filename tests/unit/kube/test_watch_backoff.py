@@ -46,7 +46,7 @@ class Streams(Transport):
         self.opened.append(request)
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, Exception):
-            raise answer
+            raise answer.with_traceback(None)
         yield _lines(answer)
 
     def pauses(self) -> list[float]:
