@@ -89,6 +89,8 @@ class ReconcileRequest:
     raw: JsonObject
     xapp: XApp
     draft: StatusDraft
+    status_refused: bool = False
+    """The cluster has refused a status of this reconcile."""
 
     def drop_values(self) -> None:
         """Drop the values from memory, which are not needed while helm waits or runs."""

@@ -6,6 +6,7 @@ comes back.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from dataclasses import replace
 from typing import Final, assert_never
@@ -41,7 +42,7 @@ from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.domain.planning.plan import plan
 from xapp_operator.domain.planning.plan_at_rest import next_action_at
 from xapp_operator.domain.planning.plan_input import AttemptOutcome, PlanInput
-from xapp_operator.errors import AccessDenied, KubeError, ReleaseRecordDamaged, XAppError
+from xapp_operator.errors import KubeError, ReleaseRecordDamaged, XAppError
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.removals import Removals
@@ -59,6 +60,8 @@ from xapp_operator.reconcile.work.work_queue import NamespacedName
 from xapp_operator.telemetry.logs import get_logger
 
 MAX_ACTIONS_PER_RECONCILE: Final = 8
+UNREPORTED_FAILURES: Final = 2
+"""After so many failures in a row, the status tells of an error that may pass."""
 UNHEALTHY_RECHECK_SECONDS: Final = 5.0
 SLOW_RECHECK_SECONDS: Final = 30.0
 SLOW_RECHECK_AFTER_SECONDS: Final = 120.0
@@ -152,9 +155,8 @@ class Reconciler:
             acted, planned = True, request.xapp.metadata
             try:
                 await self._execute(action, request, observation)
-            except (AccessDenied, ReleaseRecordDamaged) as error:
-                reason = error.reason or Reason.UPGRADE_FAILED
-                await self._reports.write(request, Wait(reason, error.message, stalled=True), observation)
+            except (KubeError, ReleaseRecordDamaged) as error:
+                await self._report_refusal(error, request, observation)
                 raise
             if self._is_outdated(planned):
                 # The status is about the spec that was planned for, although a write may have returned a newer one.
@@ -170,6 +172,23 @@ class Reconciler:
             self._context.metrics.record_reconcile(
                 action="none", outcome="succeeded", seconds=self._clock.monotonic() - started
             )
+
+    async def _report_refusal(
+        self, error: KubeError | ReleaseRecordDamaged, request: ReconcileRequest, observation: Observation
+    ) -> None:
+        """Tell in the status why an action failed; of what may pass, only after several failures in a row."""
+        deleting = request.xapp.metadata.deletion_timestamp is not None
+        if request.status_refused:
+            return
+        if error.permanent or isinstance(error, ReleaseRecordDamaged):
+            reason = error.reason or (Reason.UNINSTALL_FAILED if deleting else Reason.UPGRADE_FAILED)
+            decision = Wait(reason, error.message, stalled=True)
+        elif self._failures[request.key] >= UNREPORTED_FAILURES:
+            decision = Wait(Reason.PROGRESSING, error.message)
+        else:
+            return
+        with contextlib.suppress(KubeError):  # the error of the action says more
+            await self._reports.write(request, decision, observation)
 
     async def _observe(self, request: ReconcileRequest) -> Observation:
         """Return the facts, and take over into the draft what they mean for the status."""

@@ -26,7 +26,7 @@ from xapp_operator.domain.planning.unrecorded_steps import (
     may_stay_unrecorded,
     recover_attempt,
 )
-from xapp_operator.errors import NotFound, XAppError
+from xapp_operator.errors import KubeError, NotFound, XAppError
 from xapp_operator.reconcile.observe import Observation
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status.drift_reporting import find_begun_drift
@@ -86,7 +86,11 @@ class StatusReports:
             KubeError: when the cluster refuses it.
         """
         status = self._render(request, decision, observation, retries=retries)
-        stored = await self.store(request.xapp, request.raw, status)
+        try:
+            stored = await self.store(request.xapp, request.raw, status)
+        except KubeError:
+            request.status_refused = True
+            raise
         if stored is not None:
             request.raw, request.xapp = stored
 

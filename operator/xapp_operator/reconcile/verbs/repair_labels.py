@@ -18,7 +18,7 @@ from xapp_operator.api.names import LABEL_COMPONENT
 from xapp_operator.common.waiting import wait_for_state
 from xapp_operator.domain.planning.actions import RepairLabels
 from xapp_operator.domain.registration import original_text_annotations
-from xapp_operator.errors import AccessDenied, NotFound
+from xapp_operator.errors import AccessDenied, KubeError, NotFound
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.live_objects import LiveObjectKey
@@ -28,6 +28,8 @@ from xapp_operator.reconcile.reconcile_context import ReconcilerContext, Reconci
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.telemetry.logs import get_logger
 
+LABELS_NOT_WRITTEN: Final = "LabelsNotWritten"
+"""The reason of the event, unless a right is missing."""
 MAX_PARALLEL_PATCHES: Final = 4
 WATCH_SECONDS: Final = 1.0
 """What the watches do not show by then is patched."""
@@ -96,10 +98,10 @@ async def repair_labels(
     context: ReconcilerContext,
     objects: tuple[UnlabelledObject, ...],
 ) -> None:
-    """Write the labels on `objects`, or on all objects of the release; a missing permission becomes an event.
+    """Write the labels on `objects`, or on all objects of the release; what the cluster refuses becomes an event.
 
     Raises:
-        KubeError: when the cluster does not answer.
+        ReleaseRecordDamaged: when the release record cannot be decoded.
     """
     try:
         if action.all_objects:
@@ -107,12 +109,28 @@ async def repair_labels(
             record = await read_release_record(context.kube, request.namespace, request.xapp.release_name, revision)
             await label_release(request, context, record.manifest, revision=revision)
         else:
-            for each in objects:
-                await patch_labels(request, context, each)
-            _log.info("labels repaired", namespace=request.namespace, name=request.key[1], objects=len(objects))
-    except AccessDenied as error:
-        context.events.record(request.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=error.message)
-    context.label_backoff.record_repair(request.key, now=context.clock.monotonic())
+            await _patch_each(request, context, objects)
+    except KubeError as error:
+        reason = Reason.ACCESS_DENIED if isinstance(error, AccessDenied) else LABELS_NOT_WRITTEN
+        context.events.record(request.raw, event_type="Warning", reason=reason, message=error.message)
+    finally:
+        context.label_backoff.record_repair(request.key, now=context.clock.monotonic())
+
+
+async def _patch_each(
+    request: ReconcileRequest, context: ReconcilerContext, objects: tuple[UnlabelledObject, ...]
+) -> None:
+    """Write the labels on every object that can be written; raise the first error at the end."""
+    errors: list[KubeError] = []
+    for each in objects:
+        try:
+            await patch_labels(request, context, each)
+        except KubeError as error:
+            errors.append(error)
+    labelled = len(objects) - len(errors)
+    _log.info("labels repaired", namespace=request.namespace, name=request.key[1], objects=labelled)
+    if errors:
+        raise errors[0]
 
 
 async def patch_labels(request: ReconcileRequest, context: ReconcilerContext, found: UnlabelledObject) -> None:

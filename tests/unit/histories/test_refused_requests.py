@@ -1,0 +1,92 @@
+"""Whatever the cluster refuses to an action is told, and stops nothing else: the status, health, and later actions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.fakes.api_server import Refused
+from tests.support.fakes.histories import History, run_history
+from tests.support.fakes.operator import BROKEN
+from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, allow, change, install, refuse
+from tests.unit.histories.test_adoption import condition
+from xapp_operator.config import Settings
+
+REFUSALS = [(500, "InternalError"), (422, "Invalid"), (403, "Forbidden")]
+WEBHOOK = "failed calling webhook x: connection refused"
+LABEL = {"metadata": {"labels": {"xapp-operator.io/xapp": None}}}
+
+
+def events(history: History, reason: str) -> list[str]:
+    return [each["message"] for each in history.cluster.server.all("events") if each["reason"] == reason]
+
+
+@pytest.mark.parametrize(("code", "reason"), REFUSALS)
+@pytest.mark.parametrize("tag", ["two", BROKEN])
+def test_the_result_of_an_upgrade_is_told_when_its_objects_cannot_be_labelled(
+    settings: Settings, code: int, reason: str, tag: str
+) -> None:
+    async def play(history: History) -> None:
+        await install(history, upgrade={"onFailure": "none"})
+        refuse(history, "PATCH", "/configmaps/hello", Refused(code, reason, WEBHOOK))
+        history.set_tag(tag)
+        change(history, CONFIGMAP_TARGET, LABEL)
+        await history.cluster.wait(100.0)
+        healthy = "Ready UpgradeSucceeded" if tag == "two" else "Stalled HealthCheckFailed"
+        expected = {500: healthy, 422: "Stalled UpgradeFailed", 403: "Stalled AccessDenied"}
+        assert history.outcome == expected[code]
+        allow(history)
+        history.annotate("retry-at")
+
+    run_history(settings, play, lambda _: None)
+
+
+@pytest.mark.parametrize(("code", "reason"), REFUSALS)
+def test_labels_that_cannot_be_restored_are_told_and_stop_nothing(settings: Settings, code: int, reason: str) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        refuse(history, "PATCH", "/configmaps/hello", Refused(code, reason, WEBHOOK))
+        change(history, CONFIGMAP_TARGET, LABEL)
+        await history.cluster.wait(10.0)
+        assert any(WEBHOOK in each for each in events(history, "AccessDenied" if code == 403 else "LabelsNotWritten"))
+        history.cluster.set_outage(on=True)
+        await history.cluster.wait(100.0)
+        assert history.outcome == "NotReady HealthCheckFailed"
+        history.cluster.set_outage(on=False)
+        allow(history)
+
+    def check(history: History) -> None:
+        assert history.outcome == "Ready InstallSucceeded"
+        labels = history.cluster.server.get(CONFIGMAP_TARGET)["metadata"]["labels"]
+        assert labels["xapp-operator.io/xapp"] == "hello"
+
+    run_history(settings, play, check)
+
+
+@pytest.mark.parametrize("code", [403, 422])
+def test_a_record_that_may_not_be_changed_is_told(settings: Settings, code: int) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        refused = Refused(code, "Forbidden" if code == 403 else "Invalid", "the field is immutable")
+        refuse(history, "PUT", "/secrets/sh.helm.release.v1.hello.v1", refused)
+        history.leave_behind("pending-upgrade")
+        await history.cluster.wait(100.0)
+        status, reason, message = condition(history, "Stalled")
+        assert (status, reason) == ("True", "AccessDenied" if code == 403 else "UpgradeFailed")
+        assert "immutable" in message
+        allow(history)
+
+    run_history(settings, play)
+
+
+def test_a_failure_that_passes_is_told_when_it_lasts(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        refuse(history, "PUT", "/secrets/sh.helm.release.v1.hello.v1", Refused(500, "InternalError", WEBHOOK))
+        history.leave_behind("pending-upgrade")
+        await history.cluster.wait(100.0)
+        status, reason, message = condition(history, "Reconciling")
+        assert (status, reason) == ("True", "Progressing")
+        assert WEBHOOK in message
+        allow(history)
+
+    run_history(settings, play)
