@@ -47,10 +47,10 @@ app.kubernetes.io/component: {{ . }}
 {{- with .Values.watchNamespaces }}
 - {name: XAPP_NAMESPACES, value: {{ join "," . | quote }}}
 {{- end }}
-{{- if .Values.rbac.namespaced }}
-{{- if eq .Values.secretsWatch "cluster" }}
-{{- fail "secretsWatch is cluster, but with rbac.namespaced the operator has no rights on all namespaces: remove it" }}
+{{- if and .Values.watchNamespaces (eq .Values.secretsWatch "cluster") }}
+{{- fail "secretsWatch is cluster, but with watchNamespaces the operator watches each namespace on its own: remove secretsWatch" }}
 {{- end }}
+{{- if .Values.rbac.namespaced }}
 {{- if not .Values.watchNamespaces }}
 {{- fail "rbac.namespaced is true, but watchNamespaces is empty: name the namespaces" }}
 {{- end }}

@@ -190,6 +190,10 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
             {**NAMESPACED, "rbac.namespaced": True, "clusterAdvertiseAddress": ""},
             "clusterAdvertiseAddress is empty, but with rbac.namespaced the operator may not read the nodes",
         ),
+        (
+            {"watchNamespaces": ["ric-xapps"], "secretsWatch": "cluster"},
+            "secretsWatch is cluster, but with watchNamespaces the operator watches each namespace on its own",
+        ),
         ({**NAMESPACED, "rbac.namespaced": True, "secretsWatch": "cluster"}, "secretsWatch is cluster, but"),
         ({"repositoryDeniedNetworks": ["cluster"]}, "does not match pattern"),
         (PROXIED, "gateway.trustedProxies has an effect only with gateway.ingress or gateway.httpRoute"),
