@@ -58,6 +58,11 @@ app.kubernetes.io/component: {{ . }}
 {{- fail "clusterAdvertiseAddress is empty, but with rbac.namespaced the operator may not read the nodes: set the address of the cluster" }}
 {{- end }}
 {{- end }}
+{{- range $word := list "services" "nodes" }}
+{{- if and $.Values.rbac.namespaced (has $word $.Values.repositoryDeniedNetworks) }}
+{{- fail (printf "repositoryDeniedNetworks has %s, but with rbac.namespaced the operator may not read those networks: name them as CIDRs" $word) }}
+{{- end }}
+{{- end }}
 {{- $private := list "apiserver" "pods" "10.0.0.0/8" "100.64.0.0/10" "172.16.0.0/12" "192.168.0.0/16" "fc00::/7" }}
 {{- with .Values.repositoryDeniedNetworks | default (ternary $private list .Values.rbac.namespaced) }}
 - {name: XAPP_REPOSITORY_DENIED_NETWORKS, value: {{ join "," . | quote }}}

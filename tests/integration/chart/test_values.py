@@ -196,6 +196,13 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
         ),
         ({**NAMESPACED, "rbac.namespaced": True, "secretsWatch": "cluster"}, "secretsWatch is cluster, but"),
         ({"repositoryDeniedNetworks": ["cluster"]}, "does not match pattern"),
+        *(
+            (
+                {**NAMESPACED, "rbac.namespaced": True, "repositoryDeniedNetworks": ["10.0.0.0/8", word]},
+                f"repositoryDeniedNetworks has {word}, but with rbac.namespaced the operator may not read those networks",
+            )
+            for word in ("services", "nodes")
+        ),
         (PROXIED, "gateway.trustedProxies has an effect only with gateway.ingress or gateway.httpRoute"),
         (
             {"gateway.tls.enabled": True, "gateway.auth.insecureSessions": True},
