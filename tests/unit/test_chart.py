@@ -63,6 +63,15 @@ def test_values_keep_to_the_schema(path: Path) -> None:
     jsonschema.Draft7Validator(SCHEMA).validate(values)
 
 
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_the_variables_of_examples_are_settings(path: Path) -> None:
+    """Others would have no effect: repositories are reached without the proxy of the environment."""
+    values = yaml.safe_load(path.read_text())
+    variables = [each["name"] for part in ("operator", "gateway") for each in values.get(part, {}).get("extraEnv", [])]
+    settings = (ROOT / "docs" / "reference" / "settings.md").read_text()
+    assert [each for each in variables if f"| `{each}` |" not in settings] == []
+
+
 def test_values_yaml_has_every_value_of_the_schema_in_its_place() -> None:
     def missing(schema: dict[str, Any], values: Any, path: str) -> Iterator[str]:
         for name, each in schema.get("properties", {}).items():
