@@ -100,6 +100,26 @@ def test_objects_of_an_xapp_that_exists_are_not_taken_over(settings: Settings) -
     run_history(settings, play)
 
 
+@pytest.mark.parametrize(("concurrency", "number"), [(8, 12), (1, 1)])
+def test_xapps_that_adopt_at_once_are_all_installed(settings: Settings, concurrency: int, number: int) -> None:
+    names = [f"other-{each}" for each in range(number)]
+
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        for name in names:
+            create_other(history, name, tag="one", adopt=True)
+        await history.cluster.wait(60.0)
+        assert [condition(history, "Ready", name)[0] for name in names] == ["True"] * number
+        history.note("delete the others")  # which are not checked
+        for name in names:
+            history.cluster.delete(name)
+        await history.cluster.wait(60.0)
+        history.removed.clear()
+
+    run_history(settings.model_copy(update={"helm_concurrency": concurrency}), play)
+
+
 def test_an_object_that_another_release_has_taken_is_not_called_missing(settings: Settings) -> None:
     async def play(history: History) -> None:
         history.create(tag="one")

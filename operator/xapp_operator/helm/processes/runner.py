@@ -26,7 +26,7 @@ from xapp_operator.helm.labelling.post_rendering import PostRendering, is_post_r
 from xapp_operator.helm.processes import user_kubeconfig
 from xapp_operator.helm.processes.arguments import POST_RENDERER_FLAG, environment
 from xapp_operator.helm.processes.limits import HelmLimits
-from xapp_operator.helm.processes.slots import HelmSlot, HelmSlots, SlotCounts
+from xapp_operator.helm.processes.slots import HelmSlot, HelmSlots, SlotCounts, held_slot
 from xapp_operator.helm.processes.workspace import Workspace
 from xapp_operator.helm.results.error_rules import error_from_stderr
 from xapp_operator.kube.credentials import ConnectionInfo
@@ -116,7 +116,9 @@ class HelmRunner:
         self._can_post_render = write_plugin(self._plugins)
 
     def slot(self, namespace: str, *, urgent: bool) -> AbstractAsyncContextManager[HelmSlot]:
-        """Wait for the place of one call; see `HelmSlots.slot`."""
+        """Wait for the place of one call; see `HelmSlots.slot` and `held_slot`."""
+        if held_slot() is not None:
+            raise RuntimeError("a task that holds a place for helm must not wait for another")
         return self._slots.slot(namespace, urgent=urgent)
 
     def slot_counts(self) -> SlotCounts:
@@ -125,8 +127,9 @@ class HelmRunner:
     async def run(self, call: HelmCall, *, slot: HelmSlot | None = None) -> ProcessResult:
         """Run helm and return its result, also when it failed.
 
-        It runs in the place `slot`, which is returned when helm has ended. Without one, the call waits for a place.
-        Without a post-renderer, or if helm cannot pass it the manifest, helm applies the manifest as it is.
+        It runs in the place `slot`, which is returned when helm has ended. Without one, the call waits for a place; a
+        rendering runs in the place that its task holds for a later call. Without a post-renderer, or if helm cannot
+        pass it the manifest, helm applies the manifest as it is.
 
         Raises:
             HelmError: if the call needs a cluster and none is configured, if helm needed too much memory to wait, or if
@@ -149,9 +152,13 @@ class HelmRunner:
                 "no cluster is configured: set KUBECONFIG, or run in a pod with a service account", permanent=True
             )
         async with AsyncExitStack() as stack:
-            if slot is None:
-                slot = await stack.enter_async_context(self._slots.slot(call.namespace, urgent=True))
-            stack.push_async_callback(slot.close)
+            held = held_slot()
+            if slot is None and held is not None and not call.uses_own_identity:
+                slot = await stack.enter_async_context(held.lend())
+            else:
+                if slot is None:
+                    slot = await stack.enter_async_context(self.slot(call.namespace, urgent=True))
+                stack.push_async_callback(slot.close)
             with self._workspace.call_folder() as folder:
                 await asyncio.to_thread(_write_files, folder, call)
                 if call.post_rendering is not None:

@@ -14,6 +14,7 @@ import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -34,6 +35,16 @@ NO_ROOM_SECONDS: Final = 30.0
 """The same for a process that holds a running place, because there is no room for it among those that wait."""
 
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+_newest: ContextVar[HelmSlot | None] = ContextVar("the newest place of this task", default=None)
+
+
+def held_slot() -> HelmSlot | None:
+    """Return the place that the current task, or the one that started it, holds for a process it has not started.
+
+    Such a task must not wait for a second place: when all places are held like that, nobody ever gets one.
+    """
+    slot = _newest.get()
+    return None if slot is None or slot.closed or slot.started else slot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +122,7 @@ class HelmSlots:
         held.callback(self._running.release, key)
         slot = HelmSlot(key, held=held, running=self._running, waiting=self._waiting, usage=self._usage)
         self._slots.add(slot)
+        _newest.set(slot)
         async with AsyncExitStack() as stack:
             stack.callback(self._slots.discard, slot)
             stack.push_async_callback(slot.close)
@@ -184,6 +196,7 @@ class HelmSlot:
         self._usage = usage
         self._pid = 0
         self._tasks: list[asyncio.Task[None]] = []
+        self._lent = asyncio.Lock()
         self._started = 0.0
         self._idle_since: float | None = None
         self._places = 0  # of those to wait: what it has, and what it would take
@@ -194,6 +207,11 @@ class HelmSlot:
         """Whether the process was ended, because it needed more memory than its places to wait have."""
         self.ended_for: str | None = None
         """The key for which the process was ended."""
+
+    @property
+    def started(self) -> bool:
+        """Whether the process runs that the place is for."""
+        return self._pid != 0
 
     @property
     def place_taken(self) -> bool:
@@ -223,6 +241,12 @@ class HelmSlot:
             return False
         places.close()
         return self._idle_since is not None
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncIterator[HelmSlot]:
+        """Hold the place inside the block for a short process, one at a time, before the process that it is for."""
+        async with self._lent:
+            yield self
 
     def watch(self, pid: int) -> None:
         """Watch the process `pid`, the leader of its group, from now on."""

@@ -102,6 +102,28 @@ async def test_a_queued_call_is_cancelled_without_a_process(runner: HelmRunner, 
     assert [outcome.exit_code for outcome in await asyncio.gather(*running)] == [0, 0]
 
 
+async def test_renderings_for_a_call_run_in_its_place_one_after_the_other(runner: HelmRunner, tmp_path: Path) -> None:
+    (tmp_path / "gate").touch()
+    rendering = call(arguments=("template", "--x"), needs_cluster=False)
+    async with asyncio.timeout(60), runner.slot("ric", urgent=False) as one:
+        outcomes = await asyncio.gather(runner.run(rendering), runner.run(rendering))
+        assert [json.loads(each.stdout)["seen"] for each in outcomes] == [1, 1]
+        assert runner.slot_counts().used["running"] == 1
+        assert (await runner.run(call(), slot=one)).exit_code == 0
+        assert runner.slot_counts().used["running"] == 0
+        assert (await runner.run(rendering)).exit_code == 0  # in a place of its own
+
+
+async def test_nobody_waits_for_a_place_while_holding_one(runner: HelmRunner) -> None:
+    async with runner.slot("ric", urgent=False):
+        with pytest.raises(RuntimeError, match="must not wait for another"):
+            runner.slot("other", urgent=True)
+        with pytest.raises(RuntimeError, match="must not wait for another"):
+            await runner.run(call())
+    async with asyncio.timeout(60), runner.slot("other", urgent=False):
+        assert runner.slot_counts().used["running"] == 1
+
+
 async def test_a_call_that_needs_the_cluster_gets_its_address(runner: HelmRunner, tmp_path: Path) -> None:
     (tmp_path / "gate").touch()
     printed = json.loads((await runner.run(call())).stdout)
