@@ -69,6 +69,8 @@ class StatusReports:
             generation, newer = unwritten
             return draft.with_unwritten(newer, xapp, same_generation=generation == xapp.metadata.generation)
         release = context.release_watch.get_release(key[0], xapp.release_name, attempt=draft.attempt)
+        if xapp.status.observed_generation == xapp.metadata.generation:
+            draft = draft.with_finished_rollback(release, xapp)
         recovered = recover_attempt(self._stored(xapp), release, name=xapp.metadata.name)
         return draft if recovered is None else replace(draft, attempt=recovered)
 

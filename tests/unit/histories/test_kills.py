@@ -68,6 +68,11 @@ def install_and_upgrade(history: History) -> None:
     later(8.0, upgrade, history)
 
 
+def fill_history(history: History) -> None:
+    history.create(tag="one", maxHistory=2)
+    later(8.0, upgrade, history)
+
+
 def later(seconds: float, act: Callable[[History], None], history: History) -> None:
     asyncio.get_running_loop().call_later(seconds, act, history)
 
@@ -120,6 +125,9 @@ SITUATIONS = {
     ),
     "requested rollback": Situation(
         install_and_upgrade, lambda history: history.annotate("rollback-to", "1"), "Ready RollbackSucceeded", "one", 9
+    ),
+    "requested rollback to the oldest revision of a full history": Situation(
+        fill_history, lambda history: history.annotate("rollback-to", "1"), "Ready RollbackSucceeded", "one", 10
     ),
     "forced upgrade": Situation(
         install, lambda history: history.annotate("force-at"), "Ready UpgradeSucceeded", "one", 8

@@ -23,7 +23,16 @@ from xapp_operator.api.names import (
 from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest
 from xapp_operator.api.status_texts import MESSAGE_MAX
 from xapp_operator.domain.planning.actions import Nothing, Wait
-from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests, TestOutcome, TestRun
+from xapp_operator.domain.planning.plan_input import (
+    DEPLOYED,
+    ROLLBACK,
+    Attempt,
+    AttemptOutcome,
+    Digests,
+    ObservedRelease,
+    TestOutcome,
+    TestRun,
+)
 from xapp_operator.errors import XAppError
 
 RequestField: TypeAlias = Literal["reconcile_at", "retry_at", "force_at", "test_at", "rollback_to"]
@@ -78,6 +87,26 @@ class StatusDraft:
         draft = replace(self, attempt=attempt_after_spec_change(attempt, self.release))
         is_same = bool(requested) and requested == requested_value(xapp, "rollback_to")
         return draft.with_handled(xapp, "rollback_to") if is_same else draft
+
+    def with_finished_rollback(self, release: ObservedRelease | None, xapp: XApp) -> StatusDraft:
+        """Return the draft that holds the revision of rollback-to, if only this was missing when the operator ended.
+
+        The revision itself is gone then: a full history is pruned after the rollback. Otherwise it is done again.
+        """
+        attempt = self.attempt
+        if attempt is None or attempt.action != ROLLBACK or attempt.outcome is not AttemptOutcome.RUNNING:
+            return self
+        if release is None or release.status != DEPLOYED or release.revision <= (self.release.revision or 0):
+            return self
+        if not attempt.rollback_to or attempt.rollback_to != requested_value(xapp, "rollback_to"):
+            return self
+        known = {each.revision: (each.chart_digest, each.values_digest) for each in self.history}
+        target = int(attempt.rollback_to.partition("@")[0])
+        digests = (None, None) if release.digests is None else (release.digests.chart, release.digests.values)
+        if target in release.revisions or known.get(target) != digests:
+            return self
+        released = replace(attempt, outcome=AttemptOutcome.RELEASED)
+        return replace(self, attempt=released, held_revision=target).with_handled(xapp, "rollback_to")
 
     def with_unwritten(self, newer: StatusDraft, xapp: XApp, *, same_generation: bool) -> StatusDraft:
         """Return the draft with what actions did whose outcome could not be written."""
