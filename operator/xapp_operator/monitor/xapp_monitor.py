@@ -144,12 +144,8 @@ class XAppMonitor:
 
         Custom kinds do not count: they may be deleted, and the API server then stops answering for them.
         """
-        built_in = (
-            self._caches[resource.group_resource]
-            for resource in WATCHED_RESOURCES
-            if resource.group_resource in self._caches
-        )
-        return min((cache.last_contact for cache in built_in), default=0.0)
+        built_in = (self._caches.get(each.group_resource) for each in WATCHED_RESOURCES)
+        return min((cache.last_contact for cache in built_in if cache is not None), default=0.0)
 
     def set_inventory(self, owner: OwnerKey, inventory: Sequence[ObjectRef]) -> None:
         """Store which objects the release of `owner` consists of."""
@@ -308,21 +304,18 @@ class XAppMonitor:
 
     def report(self, owner: OwnerKey) -> MonitorReport:
         """Return the state of the objects of `owner`."""
-        known = self._unlabelled_objects.get(owner, {}) | self._by_owner.get(owner, {})
-        expected = self._expected.get(owner)
-        if expected is None:
-            expected = tuple(_ExpectedObject(key) for key in known)
+        inventory = self._expected.get(owner)
+        named = {each.key for each in inventory or ()}
+        shown = self._unlabelled_objects.get(owner, {}) | self._by_owner.get(owner, {})
+        # Whoever may write in another namespace can name this release there.
+        known = {key: live for key, live in shown.items() if key[1] in ("", owner[0]) or key in named}
+        expected = tuple(_ExpectedObject(key) for key in known) if inventory is None else inventory
         found = [known.get(each.key) or known.get(cluster_scoped_key(each.key)) for each in expected]
         results = [
             live.health if live else self._health_of_absent(each) for each, live in zip(expected, found, strict=True)
         ]
         health = overall_health(results)
-        expected_keys = {each.key for each in expected}
-        services = (
-            live.service.status
-            for key, live in sorted(known.items())
-            if live.service is not None and (key[1] == owner[0] or key in expected_keys)
-        )
+        services = (live.service.status for _, live in sorted(known.items()) if live.service is not None)
         unhealthy = {live.key: live for live in found if live and live.health.status is not HealthStatus.HEALTHY}
         return MonitorReport(
             status=health.status,
@@ -386,9 +379,15 @@ class XAppMonitor:
             objects[live.key] = live
             if before == live:
                 return
-        if (changed := self._changed.get(live.owner)) is not None:
+        self._report_change(live.owner, live.key)
+
+    def _report_change(self, owner: OwnerKey, key: LiveObjectKey) -> None:
+        """Report a change, unless the object is in another namespace and the release does not name it."""
+        if key[1] not in ("", owner[0]) and all(each.key != key for each in self._expected.get(owner, ())):
+            return
+        if (changed := self._changed.get(owner)) is not None:
             changed.set()
-        self._on_change(live.owner)
+        self._on_change(owner)
 
     def _remove_from_other_owners(self, live: LiveObject) -> None:
         """Remove an object from its former owner when its label names another xApp now."""
@@ -396,4 +395,4 @@ class XAppMonitor:
             del self._by_owner[owner][live.key]
             if not self._by_owner[owner]:
                 del self._by_owner[owner]
-            self._on_change(owner)
+            self._report_change(owner, live.key)

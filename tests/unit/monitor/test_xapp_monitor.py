@@ -140,3 +140,39 @@ async def test_a_permission_granted_later_ends_the_unknown_health(
     setup.server.allowed.add("widgets")
     await eventually(lambda: setup.health()[0] is HealthStatus.HEALTHY, what="the kind to be watched")
     await eventually(lambda: OWNER in setup.changed, what="the change to be reported")
+
+
+def service(name: str, *, namespace: str = NAMESPACE, **body: Any) -> JsonObject:
+    return labelled(name, {"xapp-operator.io/xapp": "hello"}, release="hello", namespace=namespace, **body)
+
+
+async def put_service(setup: Setup, body: JsonObject, *, shown: str) -> list[str]:
+    """Write a Service, then one in the namespace of the release; return the reported ones once that is among them."""
+    await setup.server.put("services", OURS, body)
+    await setup.server.put("services", OURS, service(shown))
+
+    def names() -> list[str]:
+        return [each.name for each in setup.monitor.report(OWNER).services]
+
+    await eventually(lambda: shown in names(), what="the second Service")
+    return names()
+
+
+@pytest.mark.parametrize("inventory", [None, (), (ref("Service", "shown", api_version="v1"),)])
+async def test_an_object_of_another_namespace_that_the_release_does_not_name_is_not_its_own(
+    setup: Setup, inventory: tuple[ObjectRef, ...] | None
+) -> None:
+    if inventory is not None:
+        await setup.expect(*inventory)
+    assert await put_service(setup, service("theirs", namespace="evil"), shown="shown") == ["shown"]
+    assert setup.changed == [OWNER]
+    assert setup.monitor.report(OWNER).total == (1 if inventory is None else len(inventory))
+    await put_service(setup, service("theirs", namespace="evil", spec={"type": "NodePort"}), shown="another")
+    assert setup.changed == [OWNER, OWNER]
+
+
+async def test_an_object_of_another_namespace_that_the_release_names_is_its_own(setup: Setup) -> None:
+    await setup.expect(ObjectRef(api_version="v1", kind="Service", namespace="other", name="ours"))
+    assert await put_service(setup, service("ours", namespace="other"), shown="shown") == ["ours", "shown"]
+    assert setup.changed == [OWNER, OWNER]
+    assert setup.health() == (HealthStatus.HEALTHY, "")
