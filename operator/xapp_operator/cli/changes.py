@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -25,8 +25,12 @@ from xapp_operator.cli.session import Session, XAppName
 WAIT_SECONDS_MAX: Final = 300
 """What a gateway waits at most, unless its administrator has chosen another bound."""
 READY: Final = "is Ready"
-"""What is said of a change that has taken effect when the xApp is Ready. It can take longer than a gateway waits."""
+"""What is said of a change that has taken effect when the xApp is Ready."""
 LOOK_SECONDS: Final = 1.0
+
+
+TookEffect = Callable[[JsonObject, JsonObject], bool]
+"""Whether a change has taken effect, by the records of the xApp before it and now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,8 @@ class Change:
         target: the xApp; of a new one, the name that it will have.
         done: what is said when it has taken effect, such as `is Ready`.
         accepted: what is said when it has been accepted, such as `is being upgraded`.
+        took_effect: whether it has taken effect. None: when the xApp is Ready.
+        ends_when_stalled: whether it will not take effect once the xApp is Stalled.
     """
 
     method: str
@@ -48,10 +54,14 @@ class Change:
     parts: Mapping[str, Part] | None = None
     headers: Mapping[str, str] | None = None
     params: Mapping[str, str] | None = None
+    took_effect: TookEffect | None = None
+    ends_when_stalled: bool = True
 
 
 def send(session: Session, change: Change, *, wait: bool, timeout: float, output: Format | None) -> JsonObject:
     """Send a change, wait for its effect if that is wanted, and print the record or a sentence; nothing for None.
+
+    A gateway waits only so long. Then the record is read until the change has taken effect, or `timeout` is over.
 
     Raises:
         Problem: the gateway refuses it.
@@ -61,17 +71,20 @@ def send(session: Session, change: Change, *, wait: bool, timeout: float, output
     started = time.monotonic()
     params: dict[str, str | int | list[str]] = dict(change.params or {})
     seconds = 0
+    before: JsonObject = {}
     if wait:
         seconds = max(1, min(int(timeout), _wait_limit(session)))
         params["wait"] = seconds
+        if change.took_effect is not None and timeout - seconds >= 1:
+            before = session.client.get(change.target.path)
     with progress(session, change.target) if wait else _no_progress():
         answer = _request(session, change, params, seconds)
         record = answer.object()
         is_done = answer.status == HTTPStatus.OK
         remaining = timeout - (time.monotonic() - started)
-        if wait and not is_done and change.done == READY and record.get("stalled") is not True and remaining >= 1:
-            record = _wait_until_settled(session, change.target, seconds=remaining)
-            is_done = record.get("ready") is True
+        if wait and not is_done and timeout - seconds >= 1 and remaining >= 1 and not _has_failed(change, record):
+            record = _wait_until_settled(session, change, before, seconds=remaining)
+            is_done = _took_effect(change, before, record)
     _report(session, change, record, is_done=is_done, wait=wait, output=output)
     return record
 
@@ -114,12 +127,21 @@ def show_dry_run(session: Session, result: JsonObject, output: Format) -> None:
         session.output.note("nothing would change")
 
 
-def _wait_until_settled(session: Session, target: XAppName, *, seconds: float) -> JsonObject:
-    """Return the record when it is Ready or Stalled, or when the time is over."""
+def _took_effect(change: Change, before: JsonObject, record: JsonObject) -> bool:
+    return record.get("ready") is True if change.took_effect is None else change.took_effect(before, record)
+
+
+def _has_failed(change: Change, record: JsonObject) -> bool:
+    return change.ends_when_stalled and record.get("stalled") is True
+
+
+def _wait_until_settled(session: Session, change: Change, before: JsonObject, *, seconds: float) -> JsonObject:
+    """Return the record when the change has taken effect or failed, or when the time is over."""
     deadline = time.monotonic() + seconds
     while True:
-        record = session.client.get(target.path)
-        if record.get("ready") is True or record.get("stalled") is True or time.monotonic() >= deadline:
+        record = session.client.get(change.target.path)
+        is_settled = _took_effect(change, before, record) or _has_failed(change, record)
+        if is_settled or time.monotonic() >= deadline:
             return record
         time.sleep(min(LOOK_SECONDS, max(deadline - time.monotonic(), 0)))
 
@@ -147,7 +169,7 @@ def _report(
     printed = output is None or session.show_record(record, output)
     if wait and not is_done:
         reason = text(record, "message") or "the operator has not reported on it yet"
-        if record.get("stalled") is True:
+        if _has_failed(change, record):
             raise CliError(f"{change.target} has failed: {reason}", details=(f"See `xapp status {change.target}`.",))
         raise NotReadyInTime(
             f"{change.target}: the change was accepted, but has not taken effect in time: {reason}",

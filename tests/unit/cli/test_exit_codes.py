@@ -91,6 +91,64 @@ def test_a_wait_is_never_longer_than_the_gateway_allows(gateway: StandInGateway,
     assert gateway.requests[-1].query["wait"] == ["20"]
 
 
+UNFINISHED = {**RECORD, "ready": False, "message": "slow", "heldRevision": None, "release": {"revision": 3}}
+ROLLED_BACK = {**RECORD, "heldRevision": 2, "release": {"revision": 4}}
+
+
+def record_of_tests(status: str) -> dict[str, object]:
+    condition = {"type": "TestSuccess", "status": status, "message": "m", "lastTransitionTime": f"{status} time"}
+    return {**RECORD, "conditions": [condition]}
+
+
+LONG_CHANGES = {
+    "rollback": (("rollback", "n/a", "2", "--wait"), UNFINISHED, UNFINISHED, ROLLED_BACK),
+    "rollback again": (
+        ("rollback", "n/a", "2", "--wait"),
+        {**ROLLED_BACK, "release": {"revision": 3}},
+        {**ROLLED_BACK, "release": {"revision": 3}},
+        ROLLED_BACK,
+    ),
+    "retry": (("retry", "n/a", "--wait"), UNFINISHED, UNFINISHED, RECORD),
+    "resume": (("resume", "n/a", "--wait"), UNFINISHED, UNFINISHED, RECORD),
+    "suspend": (("suspend", "n/a", "--wait"), {**RECORD, "stalled": True}, RECORD, {**RECORD, "phase": "Suspended"}),
+    "test": (("test", "n/a"), RECORD, record_of_tests("Unknown"), record_of_tests("True")),
+    "test again": (("test", "n/a"), record_of_tests("False"), record_of_tests("False"), record_of_tests("True")),
+}
+"""A command, and the record before it, when the gateway stops waiting, and once it has taken effect."""
+
+
+def prepare_long_change(gateway: StandInGateway, change: str, *later: dict[str, object]) -> tuple[str, ...]:
+    arguments, before, during, _ = LONG_CHANGES[change]
+    gateway.reply("/api/about", Reply({"limits": {"waitSeconds": 1.0}}))
+    for path in (ACTIONS, f"{PATH}/rollback"):
+        gateway.reply(path, Reply(during, status=202))
+    looks_before = [] if change in {"retry", "resume"} else [Reply(before)]
+    gateway.reply(PATH, *looks_before, *(Reply(record) for record in later))
+    gateway.reply(f"{PATH}/tests", Reply([]))
+    return arguments
+
+
+@pytest.mark.parametrize("change", LONG_CHANGES)
+def test_a_change_that_takes_longer_than_a_gateway_waits_is_waited_for(
+    gateway: StandInGateway, xapp: Xapp, change: str
+) -> None:
+    _, _, during, after = LONG_CHANGES[change]
+    arguments = prepare_long_change(gateway, change, during, after)
+    done = xapp(*arguments, "--timeout", "30", "--gateway", gateway.url)
+    assert (done.code, done.err) == (0, "")
+    posted = next(number for number, each in enumerate(gateway.requests) if each.method == "POST")
+    assert gateway.requests[posted].query["wait"] == ["1"]
+    assert [each.path for each in gateway.requests[posted + 1 :]].count(PATH) >= 2
+
+
+@pytest.mark.parametrize("change", LONG_CHANGES)
+def test_a_change_without_effect_ends_with_the_timeout(gateway: StandInGateway, xapp: Xapp, change: str) -> None:
+    arguments = prepare_long_change(gateway, change, LONG_CHANGES[change][2])
+    done = xapp(*arguments, "--timeout", "2", "--gateway", gateway.url)
+    assert done.code == 6
+    assert "has not taken effect in time" in done.err
+
+
 def test_a_token_is_never_shown(gateway: StandInGateway, xapp: Xapp) -> None:
     gateway.reply(PATH, problem(401, "unauthenticated", "unknown token"))
     done = xapp("get", "n/a", "--gateway", gateway.url, "--token", TOKEN)

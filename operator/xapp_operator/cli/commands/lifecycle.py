@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from xapp_operator.cli.changes import Change, send
+from xapp_operator.api.json import text
+from xapp_operator.cli.changes import Change, TookEffect, send
 from xapp_operator.cli.command import command
 from xapp_operator.cli.options import (
     DEFAULT_TIMEOUT,
@@ -44,7 +45,14 @@ def suspend(
     output: OutputOption = Format.TABLE,
 ) -> None:
     """Let the operator leave the release as it is. The xApp keeps running."""
-    change = action(session.xapp(name, namespace), "suspend", accepted="will be suspended", done="is suspended")
+    change = action(
+        session.xapp(name, namespace),
+        "suspend",
+        accepted="will be suspended",
+        done="is suspended",
+        took_effect=lambda _, record: text(record, "phase") == "Suspended",
+        ends_when_stalled=False,
+    )
     send(session, change, wait=wait, timeout=timeout, output=output)
 
 
@@ -62,7 +70,15 @@ def resume(
     send(session, change, wait=wait, timeout=timeout, output=output)
 
 
-def action(target: XAppName, name: str, *, accepted: str, done: str) -> Change:
+def action(
+    target: XAppName,
+    name: str,
+    *,
+    accepted: str,
+    done: str,
+    took_effect: TookEffect | None = None,
+    ends_when_stalled: bool = True,
+) -> Change:
     """Return the change that asks the operator for an action."""
     return Change(
         method="POST",
@@ -71,4 +87,6 @@ def action(target: XAppName, name: str, *, accepted: str, done: str) -> Change:
         accepted=accepted,
         done=done,
         body={"action": name},
+        took_effect=took_effect,
+        ends_when_stalled=ends_when_stalled,
     )

@@ -88,6 +88,7 @@ def rollback(
         accepted=f"is being rolled back to revision {number}",
         done=f"was rolled back to revision {number}",
         body={"revision": number},
+        took_effect=lambda before, record: _is_held(record, number) and _release(record) != _release(before),
     )
     send_or_try(session, change, dry_run_only=dry_run_only, wait=wait, timeout=timeout, output=output)
 
@@ -104,7 +105,14 @@ def run_tests(
 ) -> None:
     """Run the tests of the chart, and print their results and the logs of those that failed."""
     target = session.xapp(name, namespace)
-    change = action(target, "test", accepted="is being tested", done="was tested")
+    change = action(
+        target,
+        "test",
+        accepted="is being tested",
+        done="was tested",
+        took_effect=_were_tested,
+        ends_when_stalled=False,
+    )
     if not wait:
         send(session, change, wait=False, timeout=timeout, output=output)
         return
@@ -127,9 +135,28 @@ def _show_tests(session: Session, tests: list[JsonObject], *, all_logs: bool) ->
 
 
 def _judge(target: XAppName, record: JsonObject) -> None:
-    for condition in items(record, "conditions"):
-        if text(condition, "type") == "TestSuccess" and text(condition, "status") == "False":
-            raise CliError(f"the tests of {target} failed: {text(condition, 'message')}")
+    condition = _test_condition(record)
+    if text(condition, "status") == "False":
+        raise CliError(f"the tests of {target} failed: {text(condition, 'message')}")
+
+
+def _test_condition(record: JsonObject) -> JsonObject:
+    return next((each for each in items(record, "conditions") if text(each, "type") == "TestSuccess"), {})
+
+
+def _were_tested(before: JsonObject, record: JsonObject) -> bool:
+    """Return whether tests have ended since `before`. The condition is Unknown while they run."""
+    now, then = _test_condition(record), _test_condition(before)
+    is_new = text(now, "lastTransitionTime") != text(then, "lastTransitionTime")
+    return is_new and text(now, "status") in {"True", "False"}
+
+
+def _is_held(record: JsonObject, revision: int) -> bool:
+    return record.get("ready") is True and record.get("heldRevision") == revision
+
+
+def _release(record: JsonObject) -> Json:
+    return obj(record, "release").get("revision")
 
 
 def _previous(session: Session, target: XAppName) -> int:
