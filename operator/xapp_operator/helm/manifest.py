@@ -11,6 +11,7 @@ from yaml import YAMLError
 from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, Event, ScalarEvent
 
 from xapp_operator.api.json import JsonObject, items, obj, text
+from xapp_operator.api.names import HELM_RESOURCE_POLICY
 from xapp_operator.domain.chart_values.yaml_events import Anchored, Tree, TreeBuilder, YamlRefused
 from xapp_operator.errors import HelmError
 
@@ -18,7 +19,6 @@ DEPTH_MAX: Final = 1000  # Kubernetes itself allows ten times as much
 NODES_MAX: Final = 1_000_000  # about 3 s of work
 LOADED_DEPTH_MAX: Final = 16  # annotations of an object in a list in a list are at level 8
 OBJECTS_MAX: Final = 10_000
-RESOURCE_POLICY: Final = "helm.sh/resource-policy"
 LIST_ITEMS_MAX: Final = 100_000  # aliases can multiply even empty lists
 
 _SEPARATOR: Final = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
@@ -101,8 +101,12 @@ def uninstalled_objects(manifest: str) -> Iterator[tuple[JsonObject, bool]]:
         HelmError: as `manifest_objects`.
     """
     for document, one in _objects_with_documents(manifest):
-        policy = text(obj(obj(document, "metadata"), "annotations"), RESOURCE_POLICY)
-        yield one, policy.strip().lower() == "keep"
+        yield one, is_kept(obj(obj(document, "metadata"), "annotations"))
+
+
+def is_kept(annotations: JsonObject) -> bool:
+    """Return whether `helm uninstall` keeps an object with these annotations (resource_policy.go)."""
+    return text(annotations, HELM_RESOURCE_POLICY).strip().lower() == "keep"
 
 
 def _objects_with_documents(manifest: str) -> Iterator[tuple[JsonObject, JsonObject]]:

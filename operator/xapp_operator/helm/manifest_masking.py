@@ -13,7 +13,7 @@ from typing import Final
 from yaml import YAMLError
 
 from xapp_operator.api.json import obj, text
-from xapp_operator.api.names import HELM_HOOK, HELM_RESOURCE_POLICY
+from xapp_operator.api.names import HELM_HOOK
 from xapp_operator.domain.chart_values.placed_scalars import (
     MaskFactory,
     PlacedScalar,
@@ -25,7 +25,7 @@ from xapp_operator.domain.chart_values.placed_scalars import (
 from xapp_operator.domain.chart_values.yaml_events import Tree, YamlRefused
 from xapp_operator.domain.masking.redaction import MASK, redact, scrub
 from xapp_operator.domain.masking.text_secrets import mask_secrets
-from xapp_operator.helm.manifest import ObjectRef, split_documents
+from xapp_operator.helm.manifest import ObjectRef, is_kept, split_documents
 
 DEPTH_MAX: Final = 100
 NODES_MAX: Final = 200_000
@@ -106,7 +106,7 @@ def _mask_document(source: str, make_mask: MaskFactory) -> MaskedDocument:
         name=" ".join(filter(None, (reference.api_version, reference.kind, place))),
         text=replace_scalars(source, secret, make_mask),
         is_hook=HELM_HOOK in annotations,
-        is_kept=text(annotations, HELM_RESOURCE_POLICY).strip().lower() == "keep",
+        is_kept=is_kept(annotations),
         reference=reference,
     )
 

@@ -24,6 +24,9 @@ UNINSTALL = "{}"
 RECORD = Target("", "v1", "secrets", NAMESPACE, "sh.helm.release.v1.hello.v1")
 LABELS = {"xapp-operator.io/xapp": "hello"}
 OWNER = {"meta.helm.sh/release-name": "hello", "meta.helm.sh/release-namespace": NAMESPACE}
+KEPT = {"helm.sh/resource-policy": " Keep"}
+KEPT_MESSAGE = "these objects stay, because they have the annotation helm.sh/resource-policy: keep: "
+CLUSTER_ROLES = Target("rbac.authorization.k8s.io", "v1", "clusterroles")
 OTHER_RELEASE = {"meta.helm.sh/release-name": "other"}
 
 
@@ -205,15 +208,18 @@ def test_a_release_whose_record_is_damaged_is_found_by_its_labels(
         await install(history)
         server = history.cluster.server
         foreign = {"metadata": {"name": "foreign", "labels": LABELS, "annotations": {**OWNER, **OTHER_RELEASE}}}
-        server.create(Target("", "v1", "services", NAMESPACE), foreign)
+        kept = {"metadata": {"name": "data", "labels": LABELS, "annotations": {**OWNER, **KEPT}}}
+        for body in (foreign, kept):
+            server.create(Target("", "v1", "services", NAMESPACE), body)
         server.patch(RECORD, {"data": {"release": "bm90IGEgcmVsZWFzZQ=="}})
         history.delete()
         await wait_gone(history)
         assert history.live_tags == set()
         assert history.cluster.revisions == {}
-        assert server.find("services", "foreign") is not None
+        assert {each["metadata"]["name"] for each in server.all("services")} == {"foreign", "data"}
 
-    run_history(settings, play)
+    history = run_history(settings, play)
+    assert events(history, "LeftBehind") == [("Warning", KEPT_MESSAGE + "Service/data")]
 
 
 @pytest.mark.parametrize("denied", [False, True])
@@ -227,23 +233,24 @@ def test_objects_outside_of_a_namespace_that_is_deleted_go_too(
         server = history.cluster.server
         for name, labels, owner in (
             ("ours", LABELS, OWNER),
+            ("kept", LABELS, {**OWNER, **KEPT}),
             ("theirs", {}, OWNER),
             ("other-release", LABELS, {**OWNER, **OTHER_RELEASE}),
             ("other-namespace", LABELS, {**OWNER, "meta.helm.sh/release-namespace": "other"}),
         ):
             body = {"metadata": {"name": name, "labels": labels, "annotations": owner}}
-            server.create(Target("rbac.authorization.k8s.io", "v1", "clusterroles"), body)
+            server.create(CLUSTER_ROLES, body)
         delete_records(history)
         history.uninstall_by_hand()
         delete_namespace(history)
         await wait_gone(history)
         left = {each["metadata"]["name"] for each in server.all("clusterroles")}
-        kept = {"theirs", "other-release", "other-namespace"}
-        assert left == (kept | {"ours"} if denied else kept)
+        stay = {"kept", "theirs", "other-release", "other-namespace"}
+        assert left == (stay | {"ours"} if denied else stay)
 
     history = run_history(settings, play)
-    messages = [("Warning", "cannot GET /apis/rbac.authorization.k8s.io/v1/clusterroles")] if denied else []
-    assert events(history, "LeftBehind") == messages
+    refusal = "cannot GET /apis/rbac.authorization.k8s.io/v1/clusterroles"
+    assert events(history, "LeftBehind") == [("Warning", refusal if denied else KEPT_MESSAGE + "ClusterRole/kept")]
 
 
 UNSERVED = "---\napiVersion: example.com/v1\nkind: Gone\nmetadata: {name: hello}\n"

@@ -13,11 +13,12 @@ from dataclasses import replace
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import obj, text
 from xapp_operator.api.models import ReleaseStatus
-from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, LABEL_XAPP
+from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, HELM_RESOURCE_POLICY, LABEL_XAPP
 from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.actions import Uninstall
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome
 from xapp_operator.errors import AccessDenied, KindNotServed, NotFound, ReleaseRecordDamaged
+from xapp_operator.helm.manifest import is_kept
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.releases.release_storage import release_secret_name, remove_unserved_kinds
 from xapp_operator.helm.requests import UninstallRequest
@@ -97,10 +98,14 @@ async def delete_orphans(request: ReconcileRequest, context: ReconcilerContext) 
 async def _delete_labelled_objects(
     request: ReconcileRequest, context: ReconcilerContext, resources: Iterable[Resource]
 ) -> None:
-    """Delete the objects of those kinds that the operator's label and Helm's annotations assign to the release."""
+    """Delete the objects of those kinds that the operator's label and Helm's annotations assign to the release.
+
+    Those that `helm uninstall` keeps because of their annotation stay, and become an event.
+    """
     client = context.impersonation.client_for(request.xapp)
     release = (request.xapp.release_name, request.namespace)
     selector, denied = f"{LABEL_XAPP}={request.xapp.metadata.name}", None
+    kept: list[str] = []
     for resource in resources:
         namespace = request.namespace if resource.namespaced else None
         try:
@@ -108,13 +113,21 @@ async def _delete_labelled_objects(
             for item in found.items:
                 metadata = obj(item, "metadata")
                 annotations = obj(metadata, "annotations")
-                if (text(annotations, HELM_RELEASE_NAME), text(annotations, HELM_RELEASE_NAMESPACE)) == release:
-                    name, uid = text(metadata, "name"), text(metadata, "uid")
+                if (text(annotations, HELM_RELEASE_NAME), text(annotations, HELM_RELEASE_NAMESPACE)) != release:
+                    continue
+                name, uid = text(metadata, "name"), text(metadata, "uid")
+                if is_kept(annotations):
+                    kept.append(f"{resource.kind}/{name}")
+                else:
                     await client.delete(resource, name, namespace=namespace, uid=uid)
         except NotFound:
             continue
         except AccessDenied as error:
             denied = denied or error
+    if kept:
+        names = format_list(kept, total=len(kept))
+        message = f"these objects stay, because they have the annotation {HELM_RESOURCE_POLICY}: keep: {names}"
+        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
     if denied is not None:
         context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=denied.message)
 
