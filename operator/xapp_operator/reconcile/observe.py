@@ -108,7 +108,13 @@ class Observer:
             return await self._observe_without_releases(xapp, draft, unavailable, deleting=deleting, running=running)
         desired_state = await self._resolve_desired(xapp, draft, deleting=deleting)
         desired = desired_state.digests
-        release = await self._observe_release(xapp, draft, desired)
+        try:
+            release = await self._observe_release(xapp, draft, desired)
+        except KubeError as error:  # it cannot be told whether the release can be adopted
+            if not error.permanent:
+                raise
+            desired = error
+            release = await self._observe_release(xapp, draft, desired)
         release_status, history = draft.release, draft.history
         labels, missing_labels, drift = LabelState(), MissingLabels(), None
         damaged: ReleaseRecordDamaged | None = None

@@ -12,6 +12,7 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, History, run_history, xapp_body
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
+from tests.unit.histories.situations.actions import allow, forbidden, refuse
 from xapp_operator.config import Settings
 
 SECONDS = 20.0
@@ -162,3 +163,20 @@ def test_a_record_that_helm_cannot_read_is_named(settings: Settings) -> None:
         assert history.outcome == "Ready InstallSucceeded"
 
     run_history(settings, play, check)
+
+
+def test_a_release_whose_record_may_not_be_read_is_told_and_adopted_later(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.install_by_hand("one")
+        refuse(history, "GET", "/secrets/sh.helm.release.v1.hello.v1", forbidden("secrets"))
+        history.create(tag="one", adopt=True)
+        await history.cluster.wait(SECONDS)
+        status, reason, message = condition(history, "Stalled")
+        assert (status, reason) == ("True", "AccessDenied")
+        assert "secrets is forbidden" in message
+        allow(history)
+        await history.cluster.wait(6 * SECONDS)
+        assert history.outcome == "Ready InstallSucceeded"
+
+    history = run_history(settings, play)
+    assert history.helm_steps == []
