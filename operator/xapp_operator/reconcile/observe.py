@@ -107,14 +107,7 @@ class Observer:
         if unavailable is not None:
             return await self._observe_without_releases(xapp, draft, unavailable, deleting=deleting, running=running)
         desired_state = await self._resolve_desired(xapp, draft, deleting=deleting)
-        desired = desired_state.digests
-        try:
-            release = await self._observe_release(xapp, draft, desired)
-        except KubeError as error:  # it cannot be told whether the release can be adopted
-            if not error.permanent:
-                raise
-            desired = error
-            release = await self._observe_release(xapp, draft, desired)
+        release, desired = await self._observe_release(xapp, draft, desired_state.digests)
         release_status, history = draft.release, draft.history
         labels, missing_labels, drift = LabelState(), MissingLabels(), None
         damaged: ReleaseRecordDamaged | None = None
@@ -203,17 +196,23 @@ class Observer:
 
     async def _observe_release(
         self, xapp: XApp, draft: StatusDraft, desired: Digests | XAppError | None
-    ) -> ObservedRelease | None:
+    ) -> tuple[ObservedRelease | None, Digests | XAppError | None]:
+        """Return the release and `desired`, or the error if it may not be read whether the release has that."""
         context = self._context
         release = context.release_watch.get_release(xapp.metadata.namespace, xapp.release_name, attempt=draft.attempt)
         if release is None:
-            return None
+            return None, desired
         owner = release.owner
         if owner is not None and context.xapps.is_complete and context.xapps.get((xapp.key[0], owner)) is None:
             release = replace(release, owner=None, left_by=owner)
-        if isinstance(desired, Digests) and await _matches_desired_state(xapp, draft, context, release, desired):
-            release = replace(release, digests=desired)
-        return add_known_health(release, draft.history)
+        try:
+            if isinstance(desired, Digests) and await _matches_desired_state(xapp, draft, context, release, desired):
+                release = replace(release, digests=desired)
+        except KubeError as error:
+            if not error.permanent:
+                raise
+            desired = error
+        return add_known_health(release, draft.history), desired
 
     async def _resolve_desired(self, xapp: XApp, draft: StatusDraft, *, deleting: bool) -> _DesiredState:
         asked = tuple(field for field in _REVALIDATING if is_unhandled(xapp, draft.handled, field))
