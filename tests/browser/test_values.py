@@ -103,6 +103,8 @@ def test_defaults_and_the_result_show_where_values_come_from(
     page.get_by_role("tab", name="Defaults").click()
     expect(page.get_by_role("textbox", name="Default values of the chart")).to_contain_text("# What the xApp says.")
     assert page.url.endswith("?view=defaults")
+    load_file = page.get_by_role("button", name="Load file")
+    expect(load_file).to_have_count(0)
     dashboard.check_accessibility()
     dashboard.screenshots("values-defaults")
     page.get_by_role("tab", name="Form").click()
@@ -112,6 +114,7 @@ def test_defaults_and_the_result_show_where_values_come_from(
     page.get_by_role("textbox", name="replicas").fill("3")
     page.get_by_role("tab", name="YAML").click()
     assert values_text(page) == "greeting: mine\nreplicas: 3\n"
+    expect(load_file).to_be_visible()
 
 
 def test_copied_commands_send_the_values_that_were_typed(

@@ -114,7 +114,7 @@ export function ValuesEditor(props: ValuesEditorProps) {
           { id: 'result', label: 'Result', content: <Result layers={layersBelow} yours={text} /> },
         ]}
       />
-      {!isReadOnly && <LoadFile {...file} />}
+      {!isReadOnly && (view === 'yours' || view === 'form') && <LoadFile {...file} />}
       <ProblemList
         id={listId}
         problems={problems}
