@@ -29,6 +29,7 @@ SOURCES = {
     "crds/namespace-policy.yaml": INSTALL_CRDS,
     f"{BASE}/operator-rbac.yaml": None,
     f"{BASE}/gateway-rbac.yaml": None,
+    f"{BASE}/gateway-address.yaml": None,
     f"{BASE}/session-secret-policy.yaml": None,
     f"{BASE}/network-policies.yaml": ".Values.networkPolicies.enabled",
     f"{BASE}/deployer-role.yaml": None,

@@ -81,6 +81,20 @@ def test_the_pods_use_their_own_namespace_whatever_its_name() -> None:
         assert settings[name]["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.namespace"}}
 
 
+def test_everybody_may_only_look_up_the_address_of_the_gateway() -> None:
+    there = [*objects(MANIFESTS / "base")]
+    bound = {
+        each["roleRef"]["name"]: each["kind"]
+        for each in there
+        if any(subject["kind"] != "ServiceAccount" for subject in each.get("subjects", []))
+    }
+    assert bound == {"xapp-gateway-address": "RoleBinding"}
+    (rules,) = (each["rules"] for each in there if each["metadata"]["name"] in bound and each["kind"] == "Role")
+    assert rules == [
+        {"apiGroups": [""], "resources": ["services"], "resourceNames": ["xapp-gateway"], "verbs": ["get"]}
+    ]
+
+
 def test_no_tag_floats() -> None:
     for path in MANIFESTS.glob("**/kustomization.yaml"):
         for image in yaml.safe_load(path.read_text()).get("images", []):

@@ -112,6 +112,8 @@ def test_another_namespace_is_used_everywhere(binaries: Binaries) -> None:
     text = run_helm(binaries, "template", "x", str(CHART), "--namespace", "12345")
     objects = [each for each in yaml.safe_load_all(text) if each]
     namespaces = {each["metadata"]["namespace"] for each in objects if "namespace" in each["metadata"]}
-    subjects = {subject["namespace"] for each in objects for subject in each.get("subjects", [])}
+    subjects = {
+        subject["namespace"] for each in objects for subject in each.get("subjects", []) if "namespace" in subject
+    }
     assert namespaces == subjects == {"12345"}
     assert "xapp-operator-system" not in text

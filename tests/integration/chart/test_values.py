@@ -199,7 +199,7 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
         *(
             (
                 {**NAMESPACED, "rbac.namespaced": True, "repositoryDeniedNetworks": ["10.0.0.0/8", word]},
-                f"repositoryDeniedNetworks has {word}, but with rbac.namespaced the operator may not read those networks",
+                f"repositoryDeniedNetworks has {word}, but with rbac.namespaced the operator may not read those",
             )
             for word in ("services", "nodes")
         ),

@@ -116,6 +116,26 @@ def test_without_the_right_to_list_nodes_the_api_servers_host_is_used(home: Path
     assert resolution(home).where.url == "http://127.0.0.1:31515"
 
 
+def test_a_user_who_may_not_look_up_the_gateway_must_name_it(home: Path, gateway: StandInGateway, xapp: Xapp) -> None:
+    gateway.reply(SERVICE_PATH, problem(403, "access-denied", "no"))
+    write_kubeconfig(home, gateway.url, {"token": "of-kubeconfig"})
+    done = xapp("list")
+    assert done.code == 4
+    assert "looked for the gateway in the cluster: forbidden; set --gateway or XAPP_GATEWAY" in done.err
+    assert resolution(home, gateway="http://x:1").who.token == "of-kubeconfig"
+
+
+@pytest.mark.parametrize(
+    ("server", "token"), [("http://127.0.0.1:1", "of-kubeconfig"), ("http://cluster.invalid:1", None)]
+)
+def test_the_token_of_another_machines_cluster_does_not_go_to_this_machine(
+    home: Path, server: str, token: str | None
+) -> None:
+    write_kubeconfig(home, server, {"token": "of-kubeconfig"})
+    found = resolution(home)
+    assert (found.where.url, found.who.token) == ("http://127.0.0.1:31315", token)
+
+
 @pytest.mark.parametrize("server", ["http://127.0.0.1:1", "not a url"])
 def test_a_cluster_without_a_gateway_means_this_machine(home: Path, server: str) -> None:
     write_kubeconfig(home, server, {})

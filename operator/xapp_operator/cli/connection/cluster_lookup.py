@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ import httpx
 
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.cli.connection.kubeconfig import Kubeconfig
-from xapp_operator.cli.errors import CliError
+from xapp_operator.cli.errors import CliError, NotAllowed
 from xapp_operator.cli.http.tls import tls_context
 
 LOOKUP_SECONDS: Final = 5.0
@@ -23,33 +24,41 @@ ADDRESS_TYPES: Final = ("ExternalIP", "InternalIP", "Hostname")
 
 
 def find_gateway(kubeconfig: Kubeconfig, *, token: str | None, seconds: float = LOOKUP_SECONDS) -> str | None:
-    """Return the URL of the gateway in this cluster, or None if there is none, or the user may not look it up.
+    """Return the URL of the gateway in this cluster, or None if none is found.
 
     Args:
         kubeconfig: the cluster.
         token: the bearer token of its user, if it has one.
         seconds: how long each answer may take.
+
+    Raises NotAllowed if the user may not look it up.
     """
+    is_forbidden = False
     with (
         contextlib.suppress(httpx.HTTPError, httpx.InvalidURL, CliError, OSError, ValueError),
         _client(kubeconfig, token=token, seconds=seconds) as client,
     ):
-        service = _get(client, SERVICE_PATH)
-        if service is None:
-            return None
-        port = _port(service)
-        if (host := _load_balancer(service)) and port:
-            return _url(port, host, integer(port, "port"))
-        if not integer(port, "nodePort"):
-            return None
-        nodes = _get(client, NODES_PATH)
-        host = _node_address(nodes) if nodes is not None else httpx.URL(kubeconfig.server).host
-        return _url(port, host, integer(port, "nodePort")) if host else None
+        answer = client.get(SERVICE_PATH)
+        is_forbidden = answer.status_code == HTTPStatus.FORBIDDEN
+        if (service := _document(answer)) is not None:
+            return _address(client, kubeconfig, service)
+    if is_forbidden:
+        raise NotAllowed("looked for the gateway in the cluster: forbidden; set --gateway or XAPP_GATEWAY")
     return None
 
 
-def _get(client: httpx.Client, path: str) -> JsonObject | None:
-    answer = client.get(path)
+def _address(client: httpx.Client, kubeconfig: Kubeconfig, service: JsonObject) -> str | None:
+    port = _port(service)
+    if (host := _load_balancer(service)) and port:
+        return _url(port, host, integer(port, "port"))
+    if not integer(port, "nodePort"):
+        return None
+    nodes = _document(client.get(NODES_PATH))
+    host = _node_address(nodes) if nodes is not None else httpx.URL(kubeconfig.server).host
+    return _url(port, host, integer(port, "nodePort")) if host else None
+
+
+def _document(answer: httpx.Response) -> JsonObject | None:
     document = answer.json() if answer.is_success else None
     return document if isinstance(document, dict) else None
 

@@ -23,9 +23,11 @@ from xapp_operator.cli.connection.cluster_lookup import LOOKUP_SECONDS, find_gat
 from xapp_operator.cli.connection.kubeconfig import Kubeconfig, read_kubeconfig
 from xapp_operator.cli.connection.login_file import Login, login_path, read_login
 from xapp_operator.cli.errors import CliError, UsageError
+from xapp_operator.cli.http.addresses import is_loopback
 from xapp_operator.config import CommandLineSettings
 
 DEFAULT_GATEWAY: Final = "http://127.0.0.1:31315"
+DEFAULT: Final = "the default"
 QUICK_LOOKUP_SECONDS: Final = 1.0
 PORT_MAX: Final = 65_535
 
@@ -101,7 +103,12 @@ class Resolution:
 
     @cached_property
     def where(self) -> Where:
-        """Return the gateway. Raises UsageError if an address is not one."""
+        """Return the gateway.
+
+        Raises:
+            UsageError: an address is not one.
+            NotAllowed: nothing names it, and the user may not look it up in the cluster.
+        """
         if self._gateway:
             return Where(checked_url(self._gateway, source="--gateway"), "from --gateway", self._ca_for(self._gateway))
         if self._settings.gateway:
@@ -112,7 +119,7 @@ class Resolution:
             return Where(url, "from `xapp login`", self._ca_for(url))
         if found := self._in_cluster():
             return Where(found, "from the kubeconfig's cluster", self._ca)
-        return Where(DEFAULT_GATEWAY, "the default", self._ca)
+        return Where(DEFAULT_GATEWAY, DEFAULT, self._ca)
 
     @cached_property
     def who(self) -> Who:
@@ -128,7 +135,7 @@ class Resolution:
             return Who(checked_token(token, source="XAPP_TOKEN"), "XAPP_TOKEN")
         if self.login is not None and _same_gateway(self.login.gateway, self.where.url):
             return Who(self.login.token, "xapp login")
-        if self._kubeconfig_token:
+        if self._may_use_kubeconfig and self._kubeconfig_token:
             return Who(checked_token(self._kubeconfig_token, source="the kubeconfig"), "the kubeconfig")
         return Who(None, "nobody")
 
@@ -138,6 +145,11 @@ class Resolution:
         if self.login is not None and self.login.namespace and _same_gateway(self.login.gateway, self.where.url):
             return self.login.namespace
         return self.kubeconfig.namespace if self.kubeconfig is not None else None
+
+    @property
+    def _may_use_kubeconfig(self) -> bool:
+        """Return whether the gateway may get the token: not by default, if the cluster is on another machine."""
+        return self.where.found_by != DEFAULT or (self.kubeconfig is not None and is_loopback(self.kubeconfig.server))
 
     @cached_property
     def _kubeconfig_token(self) -> str | None:

@@ -16,6 +16,7 @@ import httpx
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj
 from xapp_operator.cli.errors import CliError, UsageError
+from xapp_operator.cli.http.addresses import is_loopback
 from xapp_operator.cli.http.problems import Problem, problem_of
 from xapp_operator.cli.http.tls import tls_context
 
@@ -27,6 +28,8 @@ STREAM_SILENCE_SECONDS: Final = 45.0
 RESPONSE_MAX_BYTES: Final = 256 * 1024 * 1024
 ERROR_MAX_BYTES: Final = 1024 * 1024
 PER_PAGE: Final = 100
+OTHER_NAME: Final = frozenset({62, 64})
+"""OpenSSL: a certificate that is valid for other host names, or for other addresses."""
 
 Parameters = Mapping[str, str | int | list[str]]
 Part = tuple[str | None, bytes] | tuple[str | None, bytes, str]
@@ -79,7 +82,7 @@ class GatewayClient:
             headers=headers,
             verify=tls_context(ca) if url.startswith("https:") else False,
             timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
-            trust_env=not _is_loopback(url),  # a proxy of the environment does not lead to this machine
+            trust_env=not is_loopback(url),  # a proxy of the environment does not lead to this machine
         )
 
     def close(self) -> None:
@@ -226,7 +229,13 @@ class GatewayClient:
         try:
             yield
         except httpx.ConnectError as error:
-            if _is_certificate_error(error):
+            refused = _certificate_error(error)
+            if refused is not None and refused.verify_code in OTHER_NAME:
+                raise CliError(
+                    f"the certificate of {where} is not valid for '{httpx.URL(self.url).host}': use a name of the "
+                    "certificate as the address, with --gateway"
+                ) from error
+            if refused is not None:
                 raise CliError(
                     f"the certificate of {where} is not trusted: pass the certificates of its authority with --ca FILE"
                 ) from error
@@ -256,14 +265,10 @@ def _read(response: httpx.Response, limit: int, *, cut: bool = False) -> bytes:
     return b"".join(pieces)
 
 
-def _is_loopback(url: str) -> bool:
-    return httpx.URL(url).host in {"127.0.0.1", "localhost", "::1"}
-
-
-def _is_certificate_error(error: BaseException) -> bool:
+def _certificate_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(cause):
-            return True
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return cause
         cause = cause.__cause__ or cause.__context__
-    return False
+    return None
