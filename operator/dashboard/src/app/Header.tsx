@@ -23,7 +23,7 @@ import styles from './Header.module.css'
 const API_DOCS = '/api/docs'
 
 export function Header(): ReactElement {
-  const isNarrow = useMediaQuery('(max-width: 1023px)')
+  const isNarrow = useMediaQuery('(width < 64em)')
   return (
     <header className={styles.header}>
       <Link to="/xapps" className={styles.brand}>

@@ -87,7 +87,7 @@ export function ConflictBar({
   }
   const [view, setView] = useState<keyof typeof VIEWS>('both')
   const texts = { Before: base, Theirs: theirs, Mine: mine }
-  const layout = useMediaQuery('(max-width: 719px)') ? 'unified' : 'side'
+  const layout = useMediaQuery('(width < 45em)') ? 'unified' : 'side'
   const right = isReading ? refused('Still reading what they changed') : ALLOWED
   const buttons = (
     <div className={styles.row}>

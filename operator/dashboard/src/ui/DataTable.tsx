@@ -93,7 +93,7 @@ export function DataTable<R>({
   const slots = useRowSlots(reusesRows ? shown.map(rowKey) : NO_KEYS)
   const looksStale = useDelayed(isStale, STALE_MILLISECONDS)
   // The head of a table of cards is for screen readers only: what it does is done above the cards.
-  const isCards = useMediaQuery('(max-width: 719px)')
+  const isCards = useMediaQuery('(width < 45em)')
   return (
     <div className={styles.scroll}>
       {isCards && (

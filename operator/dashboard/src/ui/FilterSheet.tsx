@@ -15,9 +15,9 @@ interface FilterSheetProps {
   onClear: () => void
 }
 
-/** Filters in a row; below 720 px a button opens them as a dialog. */
+/** Filters in a row; in a narrow window a button opens them as a dialog. */
 export function FilterSheet({ children, active, onClear }: FilterSheetProps): ReactElement {
-  const isNarrow = useMediaQuery('(max-width: 719px)')
+  const isNarrow = useMediaQuery('(width < 45em)')
   const [isOpen, setOpen] = useState(false)
   if (!isNarrow) return <div className={styles.row}>{children}</div>
   return (

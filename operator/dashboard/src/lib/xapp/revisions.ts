@@ -36,7 +36,8 @@ export function revisionDoubt(revision: number, history: readonly Revision[]): s
   const status = found?.status ?? ''
   if (status === 'failed') return 'It never worked: Helm could not deploy it.'
   if (status.startsWith('pending')) return 'It never worked: its deployment did not end.'
-  if (found?.wasHealthy === false) return 'It never worked: it was not healthy at any time, or failed soon after it was.'
+  if (found?.wasHealthy === false)
+    return 'It never worked: it was not healthy at any time, or failed soon after it was.'
   return null
 }
 
