@@ -135,8 +135,8 @@ class Reconciler:
             return  # kopf adds it first, and that event brings the key back
         if self._context.release_watch.is_starting(key[0]):
             return  # the first list of releases brings the key back
-        if cached.deleting and not self._context.xapps.is_complete:
-            return  # the last XApp of the first list brings it back: one that depends on it may not be known yet
+        if cached.needs_all and not self._context.xapps.is_complete:
+            return  # the last XApp of the first list brings it back
         request = ReconcileRequest(raw=raw, xapp=xapp, draft=self._reports.load_draft(xapp))
         try:
             await self._act_and_report(request)

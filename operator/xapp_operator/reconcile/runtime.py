@@ -286,7 +286,7 @@ class OperatorRuntime:
                 async for page in self.kube.list_pages(XAPPS, namespace=namespace, metadata_only=True):
                     keys += (_key_and_uid(item)[0] for item in page.items)
         except KubeError as error:
-            _log.warning("deletions do not wait for all XApps to be known", error=error.message)
+            _log.warning("deletions and adoptions do not wait for all XApps to be known", error=error.message)
             return
         self._xapps.expect(keys)
         timer = asyncio.get_running_loop().call_later(LISTING_SECONDS, self._xapps.expect, ())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from tests.support.charts import chart_archive, chart_archive_manifest
+from tests.support.fakes import operator
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, History, run_history, xapp_body
@@ -97,6 +99,30 @@ def test_objects_of_an_xapp_that_exists_are_not_taken_over(settings: Settings) -
         await history.cluster.wait(SECONDS)
         assert condition(history, "Ready", "other")[0] == "True"
         assert history.live_tags == {"two"}
+
+    run_history(settings, play)
+
+
+def test_nothing_is_taken_over_before_all_xapps_are_known(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    handle_one = operator._KopfStandIn._handle_one
+
+    async def handle_hello_late(kopf: operator._KopfStandIn, kind: str, body: Json) -> float | None:
+        if body["metadata"]["name"] == "hello":
+            await asyncio.sleep(5.0)
+        return await handle_one(kopf, kind, body)
+
+    async def play(history: History) -> None:
+        archive = common_archive(history)
+        history.create(tag="one", archive=archive)
+        await history.cluster.wait(SECONDS)
+        history.cluster.downtime = 10.0
+        history.cluster.restart()
+        await history.cluster.wait(1.0)
+        create_other(history, "other", tag="two", archive=archive, adopt=True)
+        monkeypatch.setattr(operator._KopfStandIn, "_handle_one", handle_hello_late)
+        await history.cluster.wait(3 * SECONDS)
+        assert condition(history, "Stalled", "other")[2].startswith("ConfigMap common belongs to the XApp hello, and")
+        assert history.live_tags == {"one"}
 
     run_history(settings, play)
 

@@ -32,6 +32,7 @@ class CachedXApp:
     resource_version: int
     generation: int
     deleting: bool
+    adopts: bool
     ready: bool  # the condition Ready is True for this generation
     not_ready_since: float | None  # seconds since the epoch; None while it is Ready or suspended
     references: frozenset[tuple[str, str]]  # (kind, name) of what it reads in its namespace
@@ -39,6 +40,11 @@ class CachedXApp:
     release_name: str  # empty: the name of the XApp
     depends_on: tuple[str, ...]
     data: bytes
+
+    @property
+    def needs_all(self) -> bool:
+        """Return whether its reconcile needs all XApps: those that depend on it, or whose objects it must not adopt."""
+        return self.deleting or self.adopts
 
     @property
     def step_version(self) -> tuple[str, int, bool]:
@@ -80,7 +86,7 @@ class XAppCache:
         return not self._expected
 
     def expect(self, keys: Iterable[NamespacedName]) -> None:
-        """Expect these XApps; until they are stored, what depends on an XApp is not known. No keys end the wait."""
+        """Expect these XApps; until they are stored, no XApp that needs all is reconciled. No keys end the wait."""
         self._expected = {key for key in keys if key not in self._entries}
         self._report_completion()
 
@@ -207,7 +213,7 @@ class XAppCache:
     def _report_completion(self) -> None:
         if not self._expected:
             for key, entry in self._entries.items():
-                if entry.deleting:
+                if entry.needs_all:
                     self._on_related(key)
 
     def _remove_references(self, key: NamespacedName, known: CachedXApp | None) -> None:
@@ -247,6 +253,7 @@ def _to_cached(raw: JsonObject) -> CachedXApp:
         resource_version=int(text(metadata, "resourceVersion", "0")),
         generation=integer(metadata, "generation"),
         deleting="deletionTimestamp" in metadata,
+        adopts=spec.get("adopt") is True,
         ready=_is_ready(obj(raw, "status"), generation=integer(metadata, "generation")),
         not_ready_since=_not_ready_since(raw),
         references=frozenset(references),
