@@ -253,6 +253,47 @@ def test_objects_outside_of_a_namespace_that_is_deleted_go_too(
     assert events(history, "LeftBehind") == [("Warning", refusal if denied else KEPT_MESSAGE + "ClusterRole/kept")]
 
 
+@pytest.mark.parametrize(
+    ("damaged", "away"),
+    [(False, "clusterroles.rbac.authorization.k8s.io"), (True, "poddisruptionbudgets.policy")],
+)
+def test_a_kind_without_an_answer_is_given_up_after_the_timeout(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, damaged: bool, away: str
+) -> None:
+    async def refuse_uninstall(self: FakeHelm, run: _Run) -> str:
+        raise HelmFailed("no release provided")  # helm can read none of the records
+
+    if damaged:
+        monkeypatch.setattr(FakeHelm, "_uninstall", refuse_uninstall)
+
+    async def play(history: History) -> None:
+        def check(request: ApiRequest) -> None:
+            if request.path.endswith("/" + away.partition(".")[0]) and "labelSelector" in request.params:
+                raise Refused(503, "ServiceUnavailable", "the server is currently unable to handle the request")
+
+        await install(history)
+        server = history.cluster.server
+        server.create(CLUSTER_ROLES, {"metadata": {"name": "ours", "labels": LABELS, "annotations": OWNER}})
+        history.cluster.refuse = check
+        if damaged:
+            server.patch(RECORD, {"data": {"release": "bm90IGEgcmVsZWFzZQ=="}})
+            history.delete()
+        else:
+            delete_records(history)
+            history.uninstall_by_hand()
+            delete_namespace(history)
+        await history.cluster.wait(TIMEOUT_SECONDS - 5.0)
+        assert (server.all("clusterroles") == []) is damaged  # the other kinds do not wait for it
+        assert not is_gone(history)
+        assert events(history, "LeftBehind") == []
+        await wait_gone(history)
+
+    history = run_history(settings, play)
+    ((kind, message),) = events(history, "LeftBehind")
+    assert kind == "Warning"
+    assert message.startswith(f"given up after spec.timeout; check them yourself: {away}: ")
+
+
 UNSERVED = "---\napiVersion: example.com/v1\nkind: Gone\nmetadata: {name: hello}\n"
 NO_MATCHES = 'resource mapping not found: no matches for kind "Gone" in version "example.com/v1"'
 

@@ -17,7 +17,7 @@ from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, H
 from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.actions import Uninstall
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome
-from xapp_operator.errors import AccessDenied, KindNotServed, NotFound, ReleaseRecordDamaged
+from xapp_operator.errors import AccessDenied, KindNotServed, KubeError, NotFound, ReleaseRecordDamaged
 from xapp_operator.helm.manifest import is_kept
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.releases.release_storage import release_secret_name, remove_unserved_kinds
@@ -85,11 +85,10 @@ async def delete_orphans(request: ReconcileRequest, context: ReconcilerContext) 
     """Delete the cluster-scoped objects of a release whose record is gone, because its namespace is being deleted.
 
     Kubernetes deletes what is in the namespace. The others are found by the operator's label and Helm's annotations,
-    which must both name this release, and deleted with the identity that created them. A missing permission becomes
-    an event.
+    which must both name this release, and deleted with the identity that created them. What stays becomes an event.
 
     Raises:
-        KubeError: when the cluster does not answer; the deletion is tried again.
+        KubeError: when the cluster does not answer for a kind; the deletion is tried again until `spec.timeout`.
     """
     await _delete_labelled_objects(request, context, await context.kube.discovery.cluster_scoped_resources())
     request.draft = replace(request.draft, orphans_deleted=True)
@@ -100,12 +99,17 @@ async def _delete_labelled_objects(
 ) -> None:
     """Delete the objects of those kinds that the operator's label and Helm's annotations assign to the release.
 
-    Those that `helm uninstall` keeps because of their annotation stay, and become an event.
+    Those that `helm uninstall` keeps because of their annotation stay, and become an event. So does a kind that gave no
+    answer until `spec.timeout` after the deletion.
+
+    Raises:
+        KubeError: names a kind that gave no answer before; the others are done.
     """
     client = context.impersonation.client_for(request.xapp)
     release = (request.xapp.release_name, request.namespace)
     selector, denied = f"{LABEL_XAPP}={request.xapp.metadata.name}", None
     kept: list[str] = []
+    unanswered: list[str] = []
     for resource in resources:
         namespace = request.namespace if resource.namespaced else None
         try:
@@ -124,12 +128,24 @@ async def _delete_labelled_objects(
             continue
         except AccessDenied as error:
             denied = denied or error
+        except KubeError as error:
+            unanswered.append(f"{resource.group_resource}: {error.message}")
+    if unanswered and not _has_deletion_timed_out(request, context):
+        raise KubeError(f"not all objects of the release are deleted: {'; '.join(unanswered)}")
+    if unanswered:
+        message = f"given up after spec.timeout; check them yourself: {'; '.join(unanswered)}"
+        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
     if kept:
         names = format_list(kept, total=len(kept))
         message = f"these objects stay, because they have the annotation {HELM_RESOURCE_POLICY}: keep: {names}"
         context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
     if denied is not None:
         context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=denied.message)
+
+
+def _has_deletion_timed_out(request: ReconcileRequest, context: ReconcilerContext) -> bool:
+    deleted = request.xapp.metadata.deletion_timestamp
+    return deleted is not None and context.clock.now() >= deleted.timestamp() + request.xapp.spec.timeout_seconds
 
 
 async def _delete_damaged_records(request: ReconcileRequest, context: ReconcilerContext) -> None:
