@@ -7,6 +7,7 @@ release cleared.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -105,42 +106,49 @@ async def _delete_labelled_objects(
     Raises:
         KubeError: names a kind that gave no answer before; the others are done.
     """
-    client = context.impersonation.client_for(request.xapp)
-    release = (request.xapp.release_name, request.namespace)
-    selector, denied = f"{LABEL_XAPP}={request.xapp.metadata.name}", None
     kept: list[str] = []
+    denied: list[str] = []
     unanswered: list[str] = []
     for resource in resources:
-        namespace = request.namespace if resource.namespaced else None
         try:
-            found = await client.list(resource, namespace=namespace, label_selector=selector, metadata_only=True)
-            for item in found.items:
-                metadata = obj(item, "metadata")
-                annotations = obj(metadata, "annotations")
-                if (text(annotations, HELM_RELEASE_NAME), text(annotations, HELM_RELEASE_NAMESPACE)) != release:
-                    continue
-                name, uid = text(metadata, "name"), text(metadata, "uid")
-                if is_kept(annotations):
-                    kept.append(f"{resource.kind}/{name}")
-                else:
-                    await client.delete(resource, name, namespace=namespace, uid=uid)
+            kept += await _delete_labelled_of_kind(request, context, resource)
         except NotFound:
             continue
         except AccessDenied as error:
-            denied = denied or error
+            denied.append(error.message)
         except KubeError as error:
             unanswered.append(f"{resource.group_resource}: {error.message}")
     if unanswered and not _has_deletion_timed_out(request, context):
         raise KubeError(f"not all objects of the release are deleted: {'; '.join(unanswered)}")
+    problems = denied[:1]
     if unanswered:
-        message = f"given up after spec.timeout; check them yourself: {'; '.join(unanswered)}"
-        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
+        problems.append(f"given up after spec.timeout; check them yourself: {'; '.join(unanswered)}")
     if kept:
         names = format_list(kept, total=len(kept))
-        message = f"these objects stay, because they have the annotation {HELM_RESOURCE_POLICY}: keep: {names}"
+        problems.append(f"these objects stay, because they have the annotation {HELM_RESOURCE_POLICY}: keep: {names}")
+    for message in problems:
         context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
-    if denied is not None:
-        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=denied.message)
+
+
+async def _delete_labelled_of_kind(
+    request: ReconcileRequest, context: ReconcilerContext, resource: Resource
+) -> list[str]:
+    """Delete the objects of one kind; return those that helm keeps, as `Kind/name`."""
+    client, kept = context.impersonation.client_for(request.xapp), list[str]()
+    release, selector = (request.xapp.release_name, request.namespace), f"{LABEL_XAPP}={request.xapp.metadata.name}"
+    namespace = request.namespace if resource.namespaced else None
+    found = await client.list(resource, namespace=namespace, label_selector=selector, metadata_only=True)
+    for item in found.items:
+        metadata = obj(item, "metadata")
+        annotations, name = obj(metadata, "annotations"), text(metadata, "name")
+        if (text(annotations, HELM_RELEASE_NAME), text(annotations, HELM_RELEASE_NAMESPACE)) != release:
+            continue
+        if is_kept(annotations):
+            kept.append(f"{resource.kind}/{name}")
+        else:
+            with contextlib.suppress(NotFound):
+                await client.delete(resource, name, namespace=namespace, uid=text(metadata, "uid"))
+    return kept
 
 
 def _has_deletion_timed_out(request: ReconcileRequest, context: ReconcilerContext) -> bool:
