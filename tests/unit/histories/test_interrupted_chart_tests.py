@@ -173,6 +173,8 @@ def test_a_leftover_that_is_held_is_waited_for_and_then_named(settings: Settings
         history.annotate("test-at")
         await history.cluster.wait(20.0)
         assert last_test(history)["outcome"] == "Running"
+        assert history.cluster.runtime is not None
+        assert history.cluster.runtime._context.helm.slot_counts().used["running"] == 0
         if released:
             server.patch(pod, {"metadata": {"finalizers": []}})
             assert await history.cluster.wait_for(lambda: pods(history) not in (first, {}), seconds=5.0)

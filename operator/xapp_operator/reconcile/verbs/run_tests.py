@@ -129,8 +129,8 @@ async def _run(subject: _Subject, run: TestRun, context: ReconcilerContext) -> T
         record = await read_release_record(context.kube, subject.namespace, subject.release, run.revision)
         if not record.tests:
             return replace(run, outcome=TestOutcome.SUCCEEDED, message="the chart has no tests")
+        await _delete_leftovers(subject, record.tests)  # may last, so it holds no place
         async with context.helm.slot(subject.namespace) as slot:
-            await _delete_leftovers(subject, record.tests)
             await context.helm.test(helm_request, slot=slot)
     except XAppError as error:
         return await _after_failure(subject, run, context, error)
