@@ -284,7 +284,7 @@ class Reconciler:
         )
         unrecorded = self._reports.may_start_unrecorded(request, name, observation)
         if isinstance(action, Install | Upgrade):
-            request.draft = replace(request.draft.with_handled(request.xapp, "force_at"), held_revision=None)
+            request.draft = replace(request.draft, held_revision=None)
         if isinstance(action, Install):
             request.draft = replace(request.draft, test=None)  # revisions count from 1 again
         request.draft = replace(request.draft, attempt=attempt)
@@ -296,7 +296,7 @@ class Reconciler:
             request.draft = before  # helm did not run
             raise
         if self._is_outdated(planned):
-            request.draft = replace(request.draft, attempt=previous)
+            request.draft = before
             return "interrupted"
         match action:
             case Install() | Upgrade() if unrecorded:

@@ -64,11 +64,13 @@ class StatusReports:
         """Return what the stored status says, and what actions did that it lacks."""
         context, key = self._context, xapp.key
         draft = StatusDraft.from_status(xapp, now=context.clock.now())
+        release = context.release_watch.get_release(key[0], xapp.release_name, attempt=draft.attempt)
         unwritten = self._unwritten.pop(xapp.metadata.uid, None)
         if unwritten is not None:
             generation, newer = unwritten
-            return draft.with_unwritten(newer, xapp, same_generation=generation == xapp.metadata.generation)
-        release = context.release_watch.get_release(key[0], xapp.release_name, attempt=draft.attempt)
+            draft = draft.with_unwritten(newer, xapp, same_generation=generation == xapp.metadata.generation)
+            return draft.with_finished_upgrade(release, xapp)
+        draft = draft.with_finished_upgrade(release, xapp)
         if xapp.status.observed_generation == xapp.metadata.generation:
             draft = draft.with_finished_rollback(release, xapp)
         recovered = recover_attempt(self._stored(xapp), release, name=xapp.metadata.name)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.fakes.histories import History, run_history
+from tests.support.fakes.operator import Kill
 from xapp_operator.config import Settings
 
 
@@ -66,3 +67,52 @@ def test_a_step_that_a_suspension_ends_is_called_interrupted_and_not_failed(sett
     history = run_history(settings, play)
     assert history.outcome == "Ready UpgradeSucceeded"
     assert history.deployed_tags == ["two"]
+
+
+@pytest.mark.parametrize("delay", [0.0, 1.0, 1.5, 2.0, 2.2, 2.4, 2.6, 2.8, 3.0, 3.5, 20.0])
+def test_a_forced_upgrade_that_a_change_of_the_spec_interrupts_is_made_once(settings: Settings, delay: float) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(20.0)
+        history.annotate("force-at")
+        await history.cluster.wait(delay)
+        history.edit(maxHistory=7)
+
+    def check(history: History) -> None:
+        revisions = history.cluster.revisions
+        assert revisions[max(revisions)] == "deployed"
+        assert [number for number, status in revisions.items() if status == "superseded"] == [1]
+
+    history = run_history(settings, play, check)
+    assert 2 <= len(history.helm_steps) <= 3
+
+
+@pytest.mark.parametrize("write", range(9))
+def test_a_forced_upgrade_during_which_the_operator_is_killed_is_made_once(settings: Settings, write: int) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(20.0)
+        history.cluster.kill = Kill(write, after=True)
+        history.annotate("force-at")
+        await history.cluster.wait(60.0)
+        assert history.cluster.lives == 2
+
+    history = run_history(settings, play)
+    assert max(history.cluster.revisions) >= 2
+    assert history.cluster.writes.count("upgrade: update record deployed") == 1
+
+
+def test_a_forced_upgrade_that_is_interrupted_before_helm_wrote_is_made_later(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(20.0)
+        history.cluster.helm.pause = 20.0
+        history.annotate("force-at")
+        assert await history.cluster.wait_for(lambda: len(history.helm_steps) == 2, seconds=20.0)
+        history.edit(maxHistory=7)
+        await history.cluster.wait(100.0)
+
+    history = run_history(settings, play)
+    assert not history.helm_steps[1].done
+    assert history.cluster.revisions == {1: "superseded", 2: "deployed"}
+    assert (history.cluster.xapp() or {})["status"]["handled"] == {"forceAt": "1"}

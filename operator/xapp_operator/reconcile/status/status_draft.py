@@ -25,7 +25,10 @@ from xapp_operator.api.status_texts import MESSAGE_MAX
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
+    HEALTH_PENDING,
+    INSTALL,
     ROLLBACK,
+    UPGRADE,
     Attempt,
     AttemptOutcome,
     Digests,
@@ -107,6 +110,16 @@ class StatusDraft:
             return self
         released = replace(attempt, outcome=AttemptOutcome.RELEASED)
         return replace(self, attempt=released, held_revision=target).with_handled(xapp, "rollback_to")
+
+    def with_finished_upgrade(self, release: ObservedRelease | None, xapp: XApp) -> StatusDraft:
+        """Return the draft that has handled force-at, if its upgrade was deployed before the operator recorded that."""
+        attempt = self.attempt
+        if attempt is None or attempt.action not in (INSTALL, UPGRADE) or attempt.outcome not in HEALTH_PENDING:
+            return self
+        if release is None or release.status != DEPLOYED or not release.has_own_attempt:
+            return self
+        is_answer = attempt.request_digest == request_digest(xapp) and release.revision > (self.release.revision or 0)
+        return self.with_handled(xapp, "force_at") if is_answer else self
 
     def with_unwritten(self, newer: StatusDraft, xapp: XApp, *, same_generation: bool) -> StatusDraft:
         """Return the draft with what actions did whose outcome could not be written."""

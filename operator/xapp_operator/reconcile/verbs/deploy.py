@@ -73,6 +73,8 @@ async def deploy(
         reason = SUCCESS_REASONS[attempt.action]
         context.events.record(request.raw, reason=reason, message=describe_release(request.draft))
     request.draft = replace(request.draft, attempt=attempt)
+    if attempt.outcome is not AttemptOutcome.INTERRUPTED:  # otherwise what helm has recorded tells
+        request.draft = request.draft.with_handled(request.xapp, "force_at")
     namespace, name = request.namespace, request.xapp.release_name
     if done is not None:
         await context.release_watch.wait_deployed(namespace, name, done[1].revision, attempt=recorded)
