@@ -205,7 +205,8 @@ class History:
         if secret is None or record is None:
             return
         record["info"]["status"] = status
-        patch = {"metadata": {"labels": {"status": status}}, "data": {"release": encode_record(record)}}
+        labels = {"status": status, "modifiedAt": str(int(self.cluster.clock.now()))}
+        patch = {"metadata": {"labels": labels}, "data": {"release": encode_record(record)}}
         self.cluster.server.patch(Target("", "v1", "secrets", NAMESPACE, secret["metadata"]["name"]), patch)
 
     def note(self, what: str) -> None:

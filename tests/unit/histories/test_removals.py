@@ -316,3 +316,17 @@ def test_an_object_of_a_kind_that_is_gone_does_not_keep_the_release(settings: Se
     messages = [message for _, message in events(history, "UninstallFailed")]
     told = ["the cluster does not serve kind Gone of example.com/v1: install its CustomResourceDefinition"]
     assert messages == ([] if unserved else told)
+
+
+def test_uninstall_by_a_person_is_waited_for(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        history.leave_behind("uninstalling")
+        await history.cluster.wait(TIMEOUT_SECONDS - 2.0)
+        assert [each.command for each in history.helm_steps] == ["install"]
+        ready = history.cluster.condition("Ready") or {}
+        assert ready["message"].startswith("another helm process has set revision 1 to uninstalling.")
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == ["install", "uninstall", "install"]
+    assert history.outcome == "Ready InstallSucceeded"

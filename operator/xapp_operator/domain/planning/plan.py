@@ -12,6 +12,7 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
                                                                 but not with Orphan or with the namespace
     a helm process works on the release                         Wait
     pending-*, no helm process works on it any more             Unlock
+    uninstalling by another helm                                Wait, at most spec.timeout
     uninstalling, left behind                                   Uninstall without hooks
     the release belongs to another XApp, or to a person         Wait, stalled (a person's, with adopt: goes on)
     the newest record of the release cannot be read             Wait, stalled
@@ -77,6 +78,7 @@ from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     FAILED,
     HEALTH_PENDING,
+    HELM_SUCCEEDED,
     PENDING,
     UNINSTALL,
     UNINSTALLED,
@@ -184,7 +186,9 @@ def _plan_uninstalling(inputs: PlanInput) -> Action | None:
     release = inputs.release
     if release is None or release.status != UNINSTALLING or not inputs.owned_or_adoptable:
         return None
-    other = None if inputs.owned else _wait_for_other_helm(inputs, release)
+    last = inputs.attempt
+    is_own = inputs.owned and last is not None and last.action == UNINSTALL and last.outcome not in HELM_SUCCEEDED
+    other = None if is_own else _wait_for_other_helm(inputs, release)
     return other or backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=False)
 
 

@@ -74,7 +74,7 @@ HEALTH_PENDING: Final = frozenset({AttemptOutcome.RUNNING, AttemptOutcome.RELEAS
 """Outcomes after which the deployed objects have yet to become healthy."""
 
 
-_HELM_SUCCEEDED: Final = frozenset({AttemptOutcome.RELEASED, AttemptOutcome.SUCCEEDED})
+HELM_SUCCEEDED: Final = frozenset({AttemptOutcome.RELEASED, AttemptOutcome.SUCCEEDED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class AnnotationRequests:
         An attempt that began with the same values has answered them: it keeps its back-off and its timeout, however
         long they stay unhandled.
         """
-        unfinished = attempt.action == ROLLBACK and attempt.outcome not in _HELM_SUCCEEDED
+        unfinished = attempt.action == ROLLBACK and attempt.outcome not in HELM_SUCCEEDED
         failed = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY) or unfinished
         is_answer = attempt.request_digest != "" and attempt.request_digest == self.digest
         return failed and not is_answer and (self.retry or self.force)

@@ -198,6 +198,27 @@ LEFT_BEHIND = [
     ),
     case("uninstalling-ours", plan_input(release("uninstalling")), Uninstall(hooks=False)),
     case(
+        "uninstalling-by-a-person-just-now",
+        plan_input(release("uninstalling", modified_at=NOW)),
+        wait(Reason.PROGRESSING, until=NOW + TIMEOUT),
+    ),
+    case(
+        "uninstalling-interrupted-just-now",
+        plan_input(
+            release("uninstalling", modified_at=NOW),
+            last=replace(uninstall_failed(last_at=NOW), outcome=AttemptOutcome.RUNNING),
+        ),
+        Uninstall(hooks=False),
+    ),
+    case(
+        "uninstalling-by-a-person-after-ours-just-now",
+        plan_input(
+            release("uninstalling", modified_at=NOW),
+            last=replace(uninstall_failed(last_at=NOW), outcome=AttemptOutcome.RELEASED),
+        ),
+        wait(Reason.PROGRESSING, until=NOW + TIMEOUT),
+    ),
+    case(
         "uninstalling-failed-just-now",
         plan_input(
             release("uninstalling"),

@@ -216,7 +216,10 @@ adoptions = with_release(
         digest=st.sampled_from([WANTED, WANTED, OLD, None]),
     ),
 )
-interrupted_uninstalls = with_release(plan_inputs, make_releases(status=st.sampled_from([UNINSTALLING, FAILED])))
+left_uninstalling = make_releases(status=st.sampled_from([UNINSTALLING, UNINSTALLING, FAILED])).map(
+    lambda each: replace(each, modified_at=0.0)
+)
+interrupted_uninstalls = with_release(plan_inputs, left_uninstalling)
 
 
 def after_failure(*outcomes: AttemptOutcome) -> st.SearchStrategy[PlanInput]:
