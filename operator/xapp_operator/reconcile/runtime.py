@@ -251,9 +251,9 @@ class OperatorRuntime:
         for key in self._xapps.in_namespace(namespace):
             self._queue.add(key)
 
-    def _on_release_change(self, owner: NamespacedName) -> None:
-        if self._xapps.get(owner) is not None:
-            self._queue.add(owner)
+    def _on_release_change(self, release: NamespacedName) -> None:
+        for key in self._xapps.installers(*release):
+            self._queue.add(key)
 
     def _on_secret(self, change: ChangeType, key: ObjectKey, found: SecretEntry) -> None:
         if isinstance(found, OtherSecret):

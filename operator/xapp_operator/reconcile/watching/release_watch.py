@@ -44,7 +44,7 @@ WATCH_SECONDS: Final = 1.0
 
 
 class ReleaseWatch:
-    """Every release in the namespaces of XApps; `on_change` gets (namespace, name of the owning XApp)."""
+    """Every release in the namespaces of XApps; `on_change` gets (namespace, name of the release)."""
 
     def __init__(
         self, kube: KubeClient, secrets: SecretWatch, *, on_change: Callable[[tuple[str, str]], None], clock: Clock
@@ -157,8 +157,8 @@ class ReleaseWatch:
             self._index.put_revision(key, info)
         if (changed := self._changed.get(key)) is not None:
             changed.set()
-        if info.xapp and (change == "DELETED" or known != info):
-            self._on_change((key[0], info.xapp))
+        if change == "DELETED" or known != info:
+            self._on_change(key)
 
     def _remove_unlabelled(self, secret: ObjectKey) -> None:
         """Remove a revision whose Secret lost the label by which Helm finds it."""
@@ -166,8 +166,7 @@ class ReleaseWatch:
         known = None if parsed is None else self.get_revision(secret.namespace, *parsed)
         if parsed is not None and known is not None:
             self._index.remove_revision((secret.namespace, parsed[0]), known.revision)
-            if known.xapp:
-                self._on_change((secret.namespace, known.xapp))
+            self._on_change((secret.namespace, parsed[0]))
 
 
 async def read_release_record(kube: KubeReader, namespace: str, name: str, revision: int) -> ReleaseRecord:

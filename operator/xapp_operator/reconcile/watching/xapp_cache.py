@@ -124,7 +124,8 @@ class XAppCache:
         known = self._entries.get(key)
         if known is None or known.uid != uid:
             return False
-        concerned = self._concerned_by(key, known, None) | self._installers_of(key[0], known.release_name or key[1])
+        concerned = self._concerned_by(key, known, None)
+        concerned |= {name for _, name in self.installers(key[0], known.release_name or key[1])}
         self._remove_references(key, known)
         del self._entries[key]
         self._set_not_ready(key, None)
@@ -142,6 +143,12 @@ class XAppCache:
     def referrers(self, namespace: str, kind: str, name: str) -> set[NamespacedName]:
         """Return the XApps that refer to a ChartArchive, Secret, ConfigMap, ChartRepository or XApp."""
         return set(self._referrers.get((namespace, kind, name), ()))
+
+    def installers(self, namespace: str, release_name: str) -> set[NamespacedName]:
+        """Return the XApps whose release has this name, whoever has made that release."""
+        found, namesake = self.referrers(namespace, RELEASE, release_name), (namespace, release_name)
+        entry = self._entries.get(namesake)
+        return {*found, namesake} if entry is not None and not entry.release_name else found
 
     def is_ready(self, key: NamespacedName) -> bool:
         """Return whether an XApp exists and is Ready as of its current generation."""
@@ -195,10 +202,6 @@ class XAppCache:
         if old != new:
             concerned |= (old ^ new) | self._cycle_members(key)
         return concerned
-
-    def _installers_of(self, namespace: str, release_name: str) -> set[str]:
-        """Return the XApps whose release has this name; not all of them need to exist."""
-        return {release_name, *(name for _, name in self.referrers(namespace, RELEASE, release_name))}
 
     def _report(self, key: NamespacedName, names: set[str]) -> None:
         for name in names - {key[1]}:

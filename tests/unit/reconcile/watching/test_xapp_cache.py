@@ -169,6 +169,18 @@ def test_an_xapp_that_goes_wakes_those_that_wait_for_its_release() -> None:
     assert apps.remove("other") == set()
 
 
+def test_the_installers_of_a_release_are_known_by_its_name() -> None:
+    apps = _Namespace()
+    apps.put("first")
+    apps.put("second", release_name="first")
+    apps.put("third", release_name="fourth")
+    apps.put("fourth", release_name="third")
+    assert apps.cache.installers("ns", "first") == {("ns", "first"), ("ns", "second")}
+    assert apps.cache.installers("ns", "fourth") == {("ns", "third")}
+    assert apps.cache.installers("ns", "second") == set()
+    assert apps.cache.installers("other", "first") == set()
+
+
 def test_a_dependent_that_goes_or_no_longer_depends_wakes_its_dependency() -> None:
     apps = _Namespace()
     apps.put("first", deleting=True)
