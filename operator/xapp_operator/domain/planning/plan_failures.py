@@ -5,6 +5,8 @@ A good revision was deployed, and is not known never to have been healthy.
 
 from __future__ import annotations
 
+from typing import Final
+
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.planning.actions import Action, Rollback, Wait
@@ -19,6 +21,9 @@ from xapp_operator.domain.planning.plan_input import (
     PastRevision,
     PlanInput,
 )
+
+UNKNOWN_HEALTH_SECONDS: Final = 60.0
+"""For so long after `spec.timeout`, health may still become known, as when the operator starts."""
 
 
 def plan_after_failed_attempt(inputs: PlanInput) -> Action | None:
@@ -97,10 +102,21 @@ def backoff_wait(inputs: PlanInput, action: str, reason: Reason) -> Wait | None:
 def _roll_back_unhealthy(inputs: PlanInput, last: Attempt) -> Action | None:
     """Roll back from an unhealthy revision, unless the previous one has the same chart and values and was good."""
     if inputs.health is HealthStatus.UNKNOWN:
-        return Wait(Reason.PROGRESSING, "the health of the objects is not known yet")
+        return _wait_for_unknown_health(inputs, last)
     kept = 1 if last.action == UPGRADE and last.count <= 1 else None  # an interrupted try is superseded, but never good
     candidates = inputs.release.rollback_candidates[:kept] if inputs.release is not None else ()
     return _rollback_to_first(inputs, tuple(each for each in candidates if each.digests != inputs.desired))
+
+
+def _wait_for_unknown_health(inputs: PlanInput, last: Attempt) -> Wait:
+    """Wait until an upgraded release is known to be healthy or not, as after a restart; if that never comes, stall."""
+    cause = inputs.root_cause or "the health of the objects is not known"
+    if last.action != UPGRADE:
+        return Wait(Reason.PROGRESSING, cause)
+    until = last.last_at + inputs.spec.timeout_seconds + UNKNOWN_HEALTH_SECONDS
+    if inputs.now < until:
+        return Wait(Reason.PROGRESSING, cause, until=until)
+    return Wait(Reason.HEALTH_CHECK_FAILED, unhealthy_message(inputs.spec.timeout, cause), stalled=True)
 
 
 def _retry_rollback(inputs: PlanInput) -> Action | None:

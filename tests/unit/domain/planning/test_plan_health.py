@@ -72,6 +72,8 @@ NEVER = replace(
     attempt=attempt(AttemptOutcome.UNHEALTHY, action=INSTALL, reason=Reason.HEALTH_CHECK_FAILED),
 )
 OVERDUE = awaited(for_seconds=TIMEOUT)
+OVERDUE_UNKNOWN = replace(OVERDUE, health=HealthStatus.UNKNOWN)
+NEVER_KNOWN = replace(awaited(for_seconds=TIMEOUT + 60.0), health=HealthStatus.UNKNOWN)
 NONE_HEALTHY = there(OVERDUE, release(earlier=NEVER_HEALTHY_BEFORE))
 STALLED = wait(Reason.HEALTH_CHECK_FAILED, stalled=True)
 NO_ROLLBACK = spec(on_failure="none")
@@ -79,7 +81,14 @@ NO_ROLLBACK = spec(on_failure="none")
 NOT_HEALTHY = [
     case("released-in-time", awaited(for_seconds=TIMEOUT - 1.0), wait(Reason.PROGRESSING, until=NOW + 1.0)),
     *(case(f"released-too-late-{health}", replace(OVERDUE, health=health), Rollback(1)) for health in UNHEALTHY),
-    case("released-not-known-yet", replace(OVERDUE, health=HealthStatus.UNKNOWN), wait(Reason.PROGRESSING)),
+    case("released-not-known-yet", OVERDUE_UNKNOWN, wait(Reason.PROGRESSING, until=NOW + 60.0)),
+    case(
+        "released-not-known-for-long",
+        replace(awaited(for_seconds=TIMEOUT + 59.0), health=HealthStatus.UNKNOWN),
+        wait(Reason.PROGRESSING, until=NOW + 1.0),
+    ),
+    case("released-never-known", NEVER_KNOWN, STALLED),
+    case("released-never-known-on-failure-none", replace(NEVER_KNOWN, spec=NO_ROLLBACK), STALLED),
     case("released-healthy", replace(OVERDUE, health=HealthStatus.HEALTHY), Nothing()),
     case("released-on-failure-none", replace(OVERDUE, spec=NO_ROLLBACK), STALLED),
     case("released-retry-at-goes-on-waiting", replace(OVERDUE, requests=AnnotationRequests(retry=True)), Rollback(1)),
@@ -110,7 +119,16 @@ NOT_HEALTHY = [
         Nothing(),
     ),
     case("judged", JUDGED, Rollback(1)),
-    case("judged-not-known-yet", replace(JUDGED, health=HealthStatus.UNKNOWN), wait(Reason.PROGRESSING)),
+    case(
+        "judged-not-known-yet",
+        replace(JUDGED, health=HealthStatus.UNKNOWN),
+        wait(Reason.PROGRESSING, until=NOW - 2.0 + TIMEOUT + 60.0),
+    ),
+    case(
+        "judged-never-known",
+        replace(NEVER_KNOWN, attempt=attempt(AttemptOutcome.UNHEALTHY, last_at=LONG_AGO)),
+        STALLED,
+    ),
     case("judged-healthy-after-all", replace(JUDGED, health=HealthStatus.HEALTHY), Nothing()),
     case("judged-on-failure-none", replace(JUDGED, spec=NO_ROLLBACK), STALLED),
     case("judged-retry-at-forgets", replace(JUDGED, requests=AnnotationRequests(retry=True)), Nothing()),
@@ -354,3 +372,15 @@ def test_message_says_that_there_was_no_good_revision_to_return_to() -> None:
     answer = plan(replace(NONE_HEALTHY, spec=NO_ROLLBACK))
     assert isinstance(answer, Wait)
     assert answer.message.endswith(cause)
+
+
+@pytest.mark.parametrize("given", [OVERDUE_UNKNOWN, NEVER_KNOWN])
+@pytest.mark.parametrize(
+    ("root_cause", "message"), [("", "the health of the objects is not known"), ("may not list foos", None)]
+)
+def test_a_wait_for_unknown_health_says_why_it_is_unknown(
+    given: PlanInput, root_cause: str, message: str | None
+) -> None:
+    action = plan(replace(given, root_cause=root_cause))
+    assert isinstance(action, Wait)
+    assert action.message.endswith(message or root_cause)
