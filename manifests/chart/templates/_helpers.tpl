@@ -118,7 +118,15 @@ app.kubernetes.io/component: {{ . }}
 {{- /* The variables of a container (`own`, as YAML) and those of the values (`extra`, from the value `path`). */}}
 {{- define "xapp-operator.env" -}}
 {{- $all := fromYamlArray .own }}
-{{- $names := list }}
+{{- /* Settings for which the chart has a value, a port, a mount or a right. */}}
+{{- $names := list
+   "XAPP_ALLOWED_HOSTS" "XAPP_AUTH" "XAPP_CACHE_DIR" "XAPP_CLUSTER_ADVERTISE_ADDRESS" "XAPP_DEFAULT_SERVICE_ACCOUNT"
+   "XAPP_GATEWAY_PROBE_PORT" "XAPP_HELM_CONCURRENCY" "XAPP_HELM_MEMORY" "XAPP_HELM_WAITING" "XAPP_HOST"
+   "XAPP_INSECURE_SESSIONS" "XAPP_LEADER_ELECTION_NAMESPACE" "XAPP_LOG_LEVEL" "XAPP_METRICS_HOST" "XAPP_METRICS_PORT"
+   "XAPP_NAMESPACES" "XAPP_PORT" "XAPP_PROBE_HOST" "XAPP_PROBE_PORT" "XAPP_REPOSITORY_DENIED_NETWORKS"
+   "XAPP_SECRETS_WATCH" "XAPP_SESSION_MAX_SECONDS" "XAPP_SESSION_NAMESPACE" "XAPP_SESSION_SECRET"
+   "XAPP_SIGNATURE_KEYS" "XAPP_TLS_CERT" "XAPP_TLS_KEY" "XAPP_TRUSTED_PROXIES" "XAPP_TRUST_FORWARDED_PROTO"
+}}
 {{- range $all }}{{ $names = append $names .name }}{{ end }}
 {{- range .extra }}
 {{- if has .name $names }}

@@ -107,6 +107,17 @@ EFFECTS: dict[str, tuple[Any, Values]] = {
 }
 """A change of each value, and the other values that it needs."""
 
+SET_BY_THE_CHART = (
+    *("XAPP_PORT", "XAPP_PROBE_PORT", "XAPP_GATEWAY_PROBE_PORT", "XAPP_METRICS_PORT", "XAPP_HOST", "XAPP_PROBE_HOST"),
+    *("XAPP_METRICS_HOST", "XAPP_AUTH", "XAPP_TLS_CERT", "XAPP_TLS_KEY", "XAPP_TRUST_FORWARDED_PROTO"),
+    *("XAPP_TRUSTED_PROXIES", "XAPP_INSECURE_SESSIONS", "XAPP_SESSION_MAX_SECONDS", "XAPP_ALLOWED_HOSTS"),
+    *("XAPP_SESSION_SECRET", "XAPP_SESSION_NAMESPACE", "XAPP_NAMESPACES", "XAPP_SECRETS_WATCH", "XAPP_LOG_LEVEL"),
+    *("XAPP_REPOSITORY_DENIED_NETWORKS", "XAPP_CLUSTER_ADVERTISE_ADDRESS", "XAPP_DEFAULT_SERVICE_ACCOUNT"),
+    *("XAPP_CACHE_DIR", "XAPP_SIGNATURE_KEYS", "XAPP_HELM_MEMORY", "XAPP_HELM_CONCURRENCY", "XAPP_HELM_WAITING"),
+    "XAPP_LEADER_ELECTION_NAMESPACE",
+)
+"""Settings for which the chart has a value, a port, a mount or a right."""
+
 WHOLE_VALUES = {"resources", "annotations", "timeouts", "labels"}
 """Objects of values.yaml that are one value, with defaults inside."""
 
@@ -174,6 +185,14 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
         (
             {"operator.extraEnv": [{"name": "XAPP_CACHE_DIR", "value": "/x"}]},
             "operator.extraEnv sets XAPP_CACHE_DIR, which the chart sets itself",
+        ),
+        *(
+            (
+                {f"{component}.extraEnv": [{"name": name, "value": "1"}]},
+                f"{component}.extraEnv sets {name}, which the chart sets itself",
+            )
+            for component in ("operator", "gateway")
+            for name in SET_BY_THE_CHART
         ),
         ({"gateway.extraEnv": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}, "gateway.extraEnv sets A"),
         ({"gateway.ingress.enabled": True, **PROXIED}, "gateway.ingress.host is empty: set the host name"),
