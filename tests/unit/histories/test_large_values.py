@@ -16,6 +16,7 @@ BOUND = 64 * 1024
 
 def values_in_memory() -> list[bool]:
     """Return for each reconcile that is in progress whether it holds the values of its XApp."""
+    gc.collect()  # those of earlier tests
     requests = [each for each in gc.get_objects() if isinstance(each, ReconcileRequest)]
     return [each.xapp.spec.values is not None and "values" in str(each.raw["spec"]) for each in requests]
 
