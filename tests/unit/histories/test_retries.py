@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import Kill
@@ -152,3 +154,33 @@ def test_uninstall_without_a_right_is_stalled_and_tried_again(settings: Settings
         assert history.outcome == "gone"
 
     run_history(settings, happen)
+
+
+def test_tries_that_fail_cost_no_good_revision(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one", maxHistory=4, timeout="300s")
+        await history.cluster.wait(20.0)
+        for tag in ("two", "three"):
+            history.set_tag(tag)
+            await history.cluster.wait(20.0)
+        history.cluster.helm.faults = [Fault(UNAVAILABLE, writes=2)] * 4
+        history.set_tag("four")
+        await history.cluster.wait(100.0)
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready UpgradeSucceeded"
+    assert history.tags == {1: "one", 2: "two", 3: "three", 8: "four"}
+
+
+@pytest.mark.parametrize(("most", "left"), [(1, {2, 3}), (2, {2, 3}), (3, {1, 2, 3})])
+def test_the_revision_before_an_upgrade_is_kept(settings: Settings, most: int, left: set[int]) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one", maxHistory=most)
+        await history.cluster.wait(20.0)
+        for tag in ("two", "three"):
+            history.set_tag(tag)
+            await history.cluster.wait(20.0)
+        assert set(history.tags) == left
+        history.edit(maxHistory=5)  # the status shows no more than that
+
+    run_history(settings, play)

@@ -73,14 +73,13 @@ def revisions_to_prune(
 ) -> tuple[RevisionInfo, ...]:
     """Return the ones of a release's `revisions` beyond `keep`, never the newest or a deployed one.
 
-    Upgrades prune by themselves (`--history-max`). `install --replace` does not, so an install that keeps failing would
-    fill the namespace; and a rollback must not. What failed goes first, then the oldest, so that tries do not cost the
-    good revisions.
+    helm deletes the oldest ones before an upgrade or rollback (`--history-max`), so tries that fail would cost the good
+    ones, and none before `install --replace`. Here, what failed goes first, then the oldest.
 
     Args:
         revisions: oldest first.
         keep: how many stay.
-        rollback_target: of a rollback that is to be repeated; it stays.
+        rollback_target: of a rollback that is to be repeated or may become necessary; it stays.
         in_force: the revision that was deployed last. Those after it are failed tries, although helm calls a rollback
             that failed superseded when the next one begins.
     """

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
 from xapp_operator.domain.planning.actions import Install, Upgrade
-from xapp_operator.domain.planning.plan_input import DEPLOYED, Attempt, AttemptOutcome, Digests
+from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import NotFound, ReleaseRecordDamaged, XAppError
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.processes.slots import HelmSlot
@@ -52,6 +52,7 @@ async def deploy(
 
     `on_start` is called when there is a place for helm.
     """
+    previous = request.draft.release.revision
     known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
 
     async def run(slot: HelmSlot) -> tuple[Digests, ReleaseResult]:
@@ -80,14 +81,14 @@ async def deploy(
         await context.release_watch.wait_deployed(namespace, name, done[1].revision, attempt=recorded)
     else:
         await context.release_watch.refresh(namespace, name)
-    if attempt.outcome is AttemptOutcome.FAILED:
-        await delete_surplus(request, context)
+    if attempt.outcome is not AttemptOutcome.INTERRUPTED:
+        await delete_surplus(request, context, rollback_target=previous)  # in case the new one is not healthy
 
 
 async def delete_surplus(
     request: ReconcileRequest, context: ReconcilerContext, *, rollback_target: int | None = None
 ) -> None:
-    """Delete revisions beyond spec.maxHistory, which failed installs and rollbacks leave: see `revisions_to_prune`.
+    """Delete revisions beyond spec.maxHistory, because helm deletes none: see `revisions_to_prune`.
 
     Raises:
         KubeError: when one cannot be deleted.
@@ -242,14 +243,13 @@ async def _run_helm(
 
 
 def _history_max(request: ReconcileRequest, context: ReconcilerContext) -> int:
-    """Return how many revisions helm may keep.
+    """Return how many revisions helm may keep: all that there are.
 
-    helm deletes the oldest ones before it tries, but never a deployed one. Where a failed rollback has left none, the
-    good ones would go; `delete_surplus` deletes what failed instead.
+    helm deletes the oldest ones before it tries, so tries that fail would cost the good ones. `delete_surplus` deletes
+    what failed instead.
     """
     stored = context.release_watch.revisions(request.namespace, request.xapp.release_name)
-    most = request.xapp.spec.max_history
-    return most if any(info.status == DEPLOYED for info in stored) else max(most, len(stored) + 1)
+    return max(request.xapp.spec.max_history, len(stored) + 1)
 
 
 def _release_status(request: ReconcileRequest, digests: Digests, result: ReleaseResult) -> ReleaseStatus:

@@ -87,8 +87,9 @@ class XAppCache:
 
     def expect(self, keys: Iterable[NamespacedName]) -> None:
         """Expect these XApps; until they are stored, no XApp that needs all is reconciled. No keys end the wait."""
-        self._expected = {key for key in keys if key not in self._entries}
-        self._report_completion()
+        waited, self._expected = not self.is_complete, {key for key in keys if key not in self._entries}
+        if waited:
+            self._report_completion()
 
     def get(self, key: NamespacedName) -> CachedXApp | None:
         return self._entries.get(key)
