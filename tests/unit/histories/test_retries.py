@@ -9,6 +9,7 @@ from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import Kill
 from xapp_operator.config import Settings
 
+REFUSED = 'ConfigMap "hello" is invalid: data.tag: Invalid value: "two": must be three'
 UNAVAILABLE = "Internal error occurred: etcdserver: request timed out"
 SECONDS = 2000.0
 
@@ -184,3 +185,23 @@ def test_the_revision_before_an_upgrade_is_kept(settings: Settings, most: int, l
         history.edit(maxHistory=5)  # the status shows no more than that
 
     run_history(settings, play)
+
+
+def test_rollback_by_a_person_after_one_that_failed_is_waited_for(settings: Settings) -> None:
+    def unlocked(history: History) -> bool:
+        return any(each["reason"] == "Unlocked" for each in history.cluster.server.all("events"))
+
+    async def happen(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        for values in ("1", '{"tag": "two"}'):
+            history.cluster.helm.refusals[values] = Fault(REFUSED, writes=2)
+        history.set_tag("two")
+        await history.cluster.wait(2 * TIMEOUT_SECONDS)
+        assert history.outcome == "Stalled RollbackFailed"
+        history.leave_behind("pending-rollback")
+        await history.cluster.wait(TIMEOUT_SECONDS - 2.0)
+        assert not unlocked(history)
+        assert await history.cluster.wait_for(lambda: unlocked(history), seconds=10.0)
+
+    run_history(settings, happen)

@@ -83,12 +83,7 @@ class ReleaseWatch:
             return None
         latest = revisions[-1]
         earlier = {info.attempt for info in revisions[:-1]}
-        rolling_back = (
-            latest.status == "pending-rollback"
-            and attempt is not None
-            and attempt.action == ROLLBACK
-            and attempt.outcome in (AttemptOutcome.RUNNING, AttemptOutcome.FAILED, AttemptOutcome.INTERRUPTED)
-        )
+        rolling_back = latest.status == "pending-rollback" and _is_rolling_back(attempt, latest)
         # A person's upgrade inherits the labels of the previous revision, with digests that are no longer right.
         inherited = len(revisions) > 1 and latest.attempt != "" and latest.attempt == revisions[-2].attempt
         return ObservedRelease(
@@ -182,6 +177,15 @@ async def read_release_record(kube: KubeReader, namespace: str, name: str, revis
         return await asyncio.to_thread(decode_release, secret)  # a large record must not delay leases and probes
     except ReleaseRecordDamaged as error:
         raise ReleaseRecordDamaged(f"Secret {secret_name}: {error.message}") from error
+
+
+def _is_rolling_back(attempt: Attempt | None, latest: RevisionInfo) -> bool:
+    """Return whether `attempt` is a rollback that may have left `latest`; one that is over left nothing later."""
+    if attempt is None or attempt.action != ROLLBACK:
+        return False
+    is_over = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.INTERRUPTED)
+    modified_at = latest.modified or latest.created
+    return attempt.outcome is AttemptOutcome.RUNNING or (is_over and modified_at <= attempt.last_at)
 
 
 def _digests(info: RevisionInfo) -> Digests | None:

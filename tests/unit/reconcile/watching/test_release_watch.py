@@ -135,25 +135,28 @@ async def test_labels_that_were_copied_tell_nothing(
 
 
 @pytest.mark.parametrize(
-    ("status", "action", "outcome", "own"),
+    ("status", "action", "outcome", "last_at", "own"),
     [
-        ("pending-rollback", "Rollback", AttemptOutcome.RUNNING, True),
-        ("pending-rollback", "Rollback", AttemptOutcome.FAILED, True),
-        ("pending-rollback", "Rollback", AttemptOutcome.INTERRUPTED, True),
-        ("pending-rollback", "Rollback", AttemptOutcome.SUCCEEDED, False),
-        ("pending-rollback", "Upgrade", AttemptOutcome.RUNNING, False),
-        ("pending-rollback", None, AttemptOutcome.RUNNING, False),
-        ("pending-upgrade", "Rollback", AttemptOutcome.RUNNING, False),
+        ("pending-rollback", "Rollback", AttemptOutcome.RUNNING, 100.0, True),
+        ("pending-rollback", "Rollback", AttemptOutcome.FAILED, 100.0, True),
+        ("pending-rollback", "Rollback", AttemptOutcome.INTERRUPTED, 100.0, True),
+        ("pending-rollback", "Rollback", AttemptOutcome.RUNNING, 99.0, True),
+        ("pending-rollback", "Rollback", AttemptOutcome.FAILED, 99.0, False),
+        ("pending-rollback", "Rollback", AttemptOutcome.INTERRUPTED, 99.0, False),
+        ("pending-rollback", "Rollback", AttemptOutcome.SUCCEEDED, 100.0, False),
+        ("pending-rollback", "Upgrade", AttemptOutcome.RUNNING, 100.0, False),
+        ("pending-rollback", None, AttemptOutcome.RUNNING, 100.0, False),
+        ("pending-upgrade", "Rollback", AttemptOutcome.RUNNING, 100.0, False),
     ],
 )
 async def test_a_rollback_of_the_operator_is_known_by_its_attempt(
-    setup: Setup, status: str, action: str | None, outcome: AttemptOutcome, own: bool
+    setup: Setup, status: str, action: str | None, outcome: AttemptOutcome, last_at: float, own: bool
 ) -> None:
     setup.store(1, "superseded", **OURS, **{ATTEMPT: "one"})
     setup.store(2, "deployed", **OURS, **{ATTEMPT: "two"})
     setup.store(3, status, **OURS, **{ATTEMPT: "one"})
     await setup.start()
-    attempt = None if action is None else Attempt(action, outcome, None, first_at=1.0, last_at=1.0)
+    attempt = None if action is None else Attempt(action, outcome, None, first_at=1.0, last_at=last_at)
     found = setup.release(attempt)
     assert found is not None
     assert found.has_own_attempt is own
