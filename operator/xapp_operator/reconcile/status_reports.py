@@ -73,6 +73,8 @@ class StatusReports:
         draft = draft.with_finished_upgrade(release, xapp)
         if xapp.status.observed_generation == xapp.metadata.generation:
             draft = draft.with_finished_rollback(release, xapp)
+        elif not xapp.spec.suspend:
+            draft = draft.without_finished_rollback(release)
         recovered = recover_attempt(self._stored(xapp), release, name=xapp.metadata.name)
         return draft if recovered is None else replace(draft, attempt=recovered)
 

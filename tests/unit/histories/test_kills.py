@@ -203,3 +203,21 @@ def test_upgrade_that_is_never_healthy_is_rolled_back_after_two_kills(settings: 
     assert "killed before upgrade: update record deployed" in history.cluster.writes
     assert history.cluster.lives == 3
     assert (history.outcome.split()[0], history.deployed_tags) == ("Stalled", ["one"])
+
+
+@pytest.mark.parametrize("write", range(6))
+def test_a_change_of_the_spec_after_a_kill_in_a_rollback_repeats_the_upgrade(settings: Settings, write: int) -> None:
+    async def happen(history: History) -> None:
+        install(history)
+        await history.cluster.wait(20.0)
+        history.set_tag(BROKEN)
+        assert await history.cluster.wait_for(lambda: history.helm_steps[-1].command == "rollback", seconds=100.0)
+        history.cluster.kill = Kill(write, after=True)
+        await history.cluster.wait(60.0)
+        assert history.cluster.lives == 2
+        history.cluster.heal()
+        history.edit(timeout="60s")
+        await history.cluster.wait(60.0)
+
+    history = run_history(settings, happen)
+    assert (history.outcome, history.deployed_tags) == ("Ready UpgradeSucceeded", [BROKEN])

@@ -91,6 +91,14 @@ class StatusDraft:
         is_same = bool(requested) and requested == requested_value(xapp, "rollback_to")
         return draft.with_handled(xapp, "rollback_to") if is_same else draft
 
+    def without_finished_rollback(self, release: ObservedRelease | None) -> StatusDraft:
+        """Return the draft without a rollback that was over when the operator ended; the spec has changed since."""
+        attempt = self.attempt
+        if attempt is None or attempt.action != ROLLBACK or attempt.outcome not in HEALTH_PENDING:
+            return self
+        is_over = release is not None and release.status == DEPLOYED and release.digests != attempt.digests
+        return replace(self, attempt=None) if is_over else self
+
     def with_finished_rollback(self, release: ObservedRelease | None, xapp: XApp) -> StatusDraft:
         """Return the draft that holds the revision of rollback-to, if only this was missing when the operator ended.
 

@@ -150,7 +150,7 @@ async def test_labels_that_were_copied_tell_nothing(
     ],
 )
 async def test_a_rollback_of_the_operator_is_known_by_its_attempt(
-    setup: Setup, status: str, action: str | None, outcome: AttemptOutcome, last_at: float, own: bool
+    setup: Setup, *, status: str, action: str | None, outcome: AttemptOutcome, last_at: float, own: bool
 ) -> None:
     setup.store(1, "superseded", **OURS, **{ATTEMPT: "one"})
     setup.store(2, "deployed", **OURS, **{ATTEMPT: "two"})
