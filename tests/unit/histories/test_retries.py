@@ -205,3 +205,23 @@ def test_rollback_by_a_person_after_one_that_failed_is_waited_for(settings: Sett
         assert await history.cluster.wait_for(lambda: unlocked(history), seconds=10.0)
 
     run_history(settings, happen)
+
+
+def test_upgrade_that_failed_before_a_long_downtime_is_tried_once_more(settings: Settings) -> None:
+    async def happen(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        history.cluster.helm.faults = [Fault(UNAVAILABLE, writes=2)]
+        history.cluster.downtime = 2.0 * TIMEOUT_SECONDS
+        history.set_tag("two")
+
+        def failed() -> bool:
+            return bool((history.cluster.xapp() or {})["status"]["lastAttempt"]["outcome"] == "Failed")
+
+        assert await history.cluster.wait_for(failed, seconds=20.0)
+        history.cluster.restart()
+        await history.cluster.wait(3.0 * TIMEOUT_SECONDS)
+
+    history = run_history(settings, happen)
+    assert [each.command for each in history.helm_steps] == ["install", "upgrade", "upgrade"]
+    assert (history.outcome, history.deployed_tags) == ("Ready UpgradeSucceeded", ["two"])

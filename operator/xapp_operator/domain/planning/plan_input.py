@@ -283,5 +283,9 @@ class PlanInput:
         return last if last.rollback_to == self.requests.rollback_value else None
 
     def timed_out(self, attempt: Attempt) -> bool:
-        """Return whether `spec.timeout` has passed since `attempt` was first made."""
-        return self.now - attempt.first_at >= self.spec.timeout_seconds
+        """Return whether `spec.timeout` has passed since `attempt` was first made.
+
+        A try that was due before is made nevertheless: there was no operator, or no API server, to make it.
+        """
+        deadline = attempt.first_at + self.spec.timeout_seconds
+        return self.now >= deadline and self.next_attempt_at(attempt) >= deadline

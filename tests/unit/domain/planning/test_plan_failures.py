@@ -255,20 +255,29 @@ FAILED = [
         Upgrade(),
     ),
     case(
+        "timeout-over-while-nobody-could-try",
+        plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, first_at=NOW - TIMEOUT - 0.9)),
+        Upgrade(),
+    ),
+    case(
         "timeout-over",
-        plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, first_at=NOW - TIMEOUT)),
+        plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, first_at=NOW - TIMEOUT - 1.0)),
         Rollback(1),
     ),
     case(
         "timeout-over-on-failure-none",
         plan_input(
-            FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, first_at=NOW - TIMEOUT), wanted=spec(on_failure="none")
+            FAILED_UPGRADE,
+            last=attempt(AttemptOutcome.FAILED, first_at=NOW - TIMEOUT - 1.0),
+            wanted=spec(on_failure="none"),
         ),
         wait(Reason.UPGRADE_FAILED, stalled=True),
     ),
     case(
         "timeout-over-first-install",
-        plan_input(release("failed"), last=attempt(AttemptOutcome.FAILED, action=INSTALL, first_at=NOW - TIMEOUT)),
+        plan_input(
+            release("failed"), last=attempt(AttemptOutcome.FAILED, action=INSTALL, first_at=NOW - TIMEOUT - 1.0)
+        ),
         wait(Reason.UPGRADE_FAILED, stalled=True),
     ),
     case(

@@ -197,7 +197,7 @@ BROKEN = [
     ),
     case("failed-and-due-passes-over-what-was-undone", rolling_back(AttemptOutcome.FAILED), Rollback(1)),
     case("failed-for-good", rolling_back(AttemptOutcome.FAILED, permanent=True), GIVEN_UP),
-    case("failed-until-timeout", rolling_back(AttemptOutcome.FAILED, since=TIMEOUT), GIVEN_UP),
+    case("failed-until-timeout", rolling_back(AttemptOutcome.FAILED, since=TIMEOUT + 1.0), GIVEN_UP),
     case("failed-before-a-revision-was-made", rolling_back(AttemptOutcome.FAILED, UPGRADED), Rollback(1)),
     case(
         "failed-before-a-revision-was-made-after-a-failed-upgrade",
@@ -329,9 +329,10 @@ def test_unfinished_rollback_is_finished_or_given_up(inputs: PlanInput, expected
     ("since", "tried", "expected"),
     [
         (299.0, "1@again", Rollback(1, hold=True)),
-        (300.0, "1@again", RejectRollback("")),
-        (300.0, "1", Rollback(1, hold=True)),
-        (300.0, "", Rollback(1, hold=True)),
+        (300.9, "1@again", Rollback(1, hold=True)),
+        (301.0, "1@again", RejectRollback("")),
+        (301.0, "1", Rollback(1, hold=True)),
+        (301.0, "", Rollback(1, hold=True)),
     ],
 )
 def test_a_requested_rollback_is_tried_until_the_timeout(since: float, tried: str, expected: Action) -> None:

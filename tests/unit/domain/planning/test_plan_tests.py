@@ -178,7 +178,7 @@ def test_a_rollback_after_failed_tests_is_tried_again_until_the_timeout() -> Non
 
     assert after() == Rollback(1)
     assert isinstance(after(last_at=NOW), Wait)
-    for changes in ({"permanent": True}, {"first_at": NOW - TIMEOUT}):
+    for changes in ({"permanent": True}, {"first_at": NOW - TIMEOUT - 1.0}):
         stalled = after(**changes)
         assert isinstance(stalled, Wait)
         assert stalled.stalled
