@@ -169,6 +169,22 @@ def test_revision_that_crashes_long_after_it_was_ready_was_healthy(settings: Set
     run_history(settings, play)
 
 
+def test_a_longer_timeout_gives_an_unhealthy_revision_more_time(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one", upgrade={"onFailure": "none"})
+        await history.cluster.wait(10.0)
+        history.set_tag(BROKEN)
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        assert history.outcome == "Stalled HealthCheckFailed"
+        history.edit(timeout=f"{4 * TIMEOUT_SECONDS}s")
+        await history.cluster.wait(TIMEOUT_SECONDS)
+        assert history.outcome == "NotReady Progressing"
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        assert history.outcome == "Stalled HealthCheckFailed"
+
+    run_history(settings, play)
+
+
 def forget_health(history: History) -> None:
     status = (history.cluster.xapp() or {})["status"]
     for each in status["history"]:

@@ -218,13 +218,14 @@ def attempt_after_spec_change(attempt: Attempt | None, release: ReleaseStatus) -
     """Return the attempt without a failure: a changed spec may succeed with the same chart and values.
 
     `adopt`, `serviceAccountName` or `timeout` may be what changed. A deployed revision that is not healthy stays
-    recorded.
+    recorded, and has what is left of the new `timeout`.
     """
     if attempt is None or attempt.digests is None:
         return attempt
     deployed = (attempt.digests.chart, attempt.digests.values) == (release.chart_digest, release.values_digest)
-    is_over = attempt.outcome is AttemptOutcome.FAILED or (attempt.outcome is AttemptOutcome.UNHEALTHY and not deployed)
-    return None if is_over else attempt
+    if attempt.outcome is AttemptOutcome.UNHEALTHY and deployed:
+        return replace(attempt, outcome=AttemptOutcome.RELEASED, permanent=False)
+    return None if attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY) else attempt
 
 
 def attempt_to_status(attempt: Attempt | None) -> LastAttempt | None:

@@ -194,7 +194,6 @@ def test_an_attempt_counts_on_after_one_that_failed_in_the_same(
     [
         (AttemptOutcome.FAILED, True, False),
         (AttemptOutcome.FAILED, False, False),
-        (AttemptOutcome.UNHEALTHY, True, True),
         (AttemptOutcome.UNHEALTHY, False, False),
         (AttemptOutcome.RELEASED, False, True),
         (AttemptOutcome.RUNNING, True, True),
@@ -207,6 +206,13 @@ def test_a_changed_spec_ends_what_it_may_mend(outcome: AttemptOutcome, deployed:
     without = replace(attempt, digests=None)
     assert attempt_after_spec_change(without, release) == without
     assert attempt_after_spec_change(None, release) is None
+
+
+def test_a_deployed_revision_that_is_not_healthy_has_the_time_of_a_changed_spec() -> None:
+    attempt = replace(FAILED, outcome=AttemptOutcome.UNHEALTHY, permanent=True)
+    release = ReleaseStatus(chart_digest="c", values_digest="v")
+    expected = replace(attempt, outcome=AttemptOutcome.RELEASED, permanent=False)
+    assert attempt_after_spec_change(attempt, release) == expected
 
 
 def draft(attempt: Attempt | None = None, **fields: Any) -> StatusDraft:
