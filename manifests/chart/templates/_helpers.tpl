@@ -30,6 +30,9 @@ app.kubernetes.io/component: {{ . }}
 {{- if and .service.externalTrafficPolicy (eq $type "ClusterIP") }}
 {{- fail "gateway.service.externalTrafficPolicy needs a Service of type NodePort or LoadBalancer: remove it" }}
 {{- end }}
+{{- if and (eq $type "ClusterIP") (not (has (int64 .service.nodePort) (list (int64 0) (int64 31315)))) }}
+{{- fail "gateway.service.nodePort needs a Service of type NodePort or LoadBalancer: remove it" }}
+{{- end }}
 {{- if and .auth.insecureSessions (or .tls.enabled $behindProxy) }}
 {{- fail "gateway.auth.insecureSessions allows sessions over plain HTTP, but the gateway is behind HTTPS: remove it" }}
 {{- end }}
@@ -46,6 +49,16 @@ app.kubernetes.io/component: {{ . }}
 - {name: XAPP_METRICS_HOST, value: 0.0.0.0}
 {{- with .Values.watchNamespaces }}
 - {name: XAPP_NAMESPACES, value: {{ join "," . | quote }}}
+{{- end }}
+{{- with .Values.networkPolicies }}
+{{- if and .extraEgressPorts (not .enabled) }}
+{{- fail "networkPolicies.extraEgressPorts has an effect only with networkPolicies.enabled: remove it" }}
+{{- end }}
+{{- end }}
+{{- range $name, $object := .Values.monitoring }}
+{{- if hasKey ($object.labels | default dict) "app.kubernetes.io/name" }}
+{{- fail (printf "monitoring.%s.labels has app.kubernetes.io/name, which the chart sets itself: remove it" $name) }}
+{{- end }}
 {{- end }}
 {{- if and .Values.watchNamespaces (eq .Values.secretsWatch "cluster") }}
 {{- fail "secretsWatch is cluster, but with watchNamespaces the operator watches each namespace on its own: remove secretsWatch" }}

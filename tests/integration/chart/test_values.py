@@ -214,6 +214,31 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
             "secretsWatch is cluster, but with watchNamespaces the operator watches each namespace on its own",
         ),
         ({**NAMESPACED, "rbac.namespaced": True, "secretsWatch": "cluster"}, "secretsWatch is cluster, but"),
+        (
+            {"networkPolicies.enabled": False, "networkPolicies.extraEgressPorts": [16443]},
+            "networkPolicies.extraEgressPorts has an effect only with networkPolicies.enabled: remove it",
+        ),
+        (
+            {"gateway.service.type": "ClusterIP", "gateway.service.nodePort": 30080},
+            "gateway.service.nodePort needs a Service of type NodePort or LoadBalancer: remove it",
+        ),
+        ({**INGRESS, "gateway.service.nodePort": 30080}, "gateway.service.nodePort needs a Service of type NodePort"),
+        *(
+            (
+                {f"monitoring.{name}.labels": {"app.kubernetes.io/name": "x"}},
+                f"monitoring.{name}.labels has app.kubernetes.io/name, which the chart sets itself: remove it",
+            )
+            for name in ("podMonitor", "prometheusRule", "grafanaDashboard")
+        ),
+        ({"operator": None}, "missing property 'operator'"),
+        ({"gateway": None}, "missing property 'gateway'"),
+        ({"gateway.auth": None}, "missing property 'auth'"),
+        ({"operator.podDisruptionBudget": None}, "missing property 'podDisruptionBudget'"),
+        ({"monitoring.podMonitor": None}, "missing property 'podMonitor'"),
+        ({**INGRESS, "gateway.trustedProxies": ["999.0.0.0/99"]}, "'999.0.0.0/99' does not match pattern"),
+        ({**INGRESS, "gateway.trustedProxies": ["10.0.0.0/33"]}, "'10.0.0.0/33' does not match pattern"),
+        ({**INGRESS, "gateway.trustedProxies": ["fd00::/129"]}, "'fd00::/129' does not match pattern"),
+        ({"repositoryDeniedNetworks": ["999.0.0.0/99"]}, "'999.0.0.0/99' does not match pattern"),
         ({"repositoryDeniedNetworks": ["cluster"]}, "does not match pattern"),
         *(
             (
@@ -302,6 +327,18 @@ def test_the_http_route_sends_everything_to_the_gateway(binaries: Binaries) -> N
     environment = {each["name"]: each.get("value") for each in container(objects, "gateway")["env"]}
     assert environment["XAPP_TRUST_FORWARDED_PROTO"] == "true"
     assert environment["XAPP_TRUSTED_PROXIES"] == "192.0.2.0/24"
+
+
+def test_an_ingress_speaks_https_to_a_gateway_with_https(binaries: Binaries) -> None:
+    def protocol(values: Values) -> Any:
+        ingress = chart_objects(binaries, values=nested({**INGRESS, **values}))["Ingress", "xapp-gateway"]
+        return ingress["metadata"].get("annotations", {}).get("nginx.ingress.kubernetes.io/backend-protocol")
+
+    assert protocol({}) is None
+    assert protocol({"gateway.tls.enabled": True}) == "HTTPS"
+    chosen = {"nginx.ingress.kubernetes.io/backend-protocol": "GRPCS"}
+    assert protocol({"gateway.tls.enabled": True, "gateway.ingress.annotations": chosen}) == "GRPCS"
+    assert protocol({"gateway.tls.enabled": True, "gateway.ingress.annotations": None}) is None
 
 
 def test_an_image_with_a_digest_has_no_tag(binaries: Binaries) -> None:
