@@ -47,8 +47,11 @@ HEALTHY = {
     f"xapp_operator_drifted_xapps{{{OPERATOR}}}": "0x200",
     f'xapp_operator_http_request_seconds_count{{{GATEWAY},route="/api/xapps",status="200"}}': "0+100x200",
     f'xapp_operator_http_request_seconds_count{{{GATEWAY},route="/api/xapps",status="500"}}': "0+4x200",
-    f"xapp_operator_http_request_seconds_count{{{GATEWAY},"
-    'route="/api/xapps/{namespace}/{name}/api/{path:path}",status="502"}': "0+900x200",
+    **{
+        f"xapp_operator_http_request_seconds_count{{{GATEWAY},"
+        f'route="/api/xapps/{{namespace}}/{{name}}/{route}",status="502"}}': "0+900x200"
+        for route in ("api", "api/{path:path}", "proxy/{service}/{port}", "proxy/{service}/{port}/{path:path}")
+    },
     f"xapp_operator_tls_certificate_expiry_timestamp_seconds{{{GATEWAY}}}": f"{30 * 86400}x200",
     f"xapp_operator_tls_certificate_expiry_timestamp_seconds{{{OPERATOR}}}": "0x200",
 }
