@@ -1,5 +1,7 @@
 """Write what the Helm chart has in common with `crds/` and `manifests/base` into a folder (`make chart`).
 
+For the chart of the project, the version in `manifests/base` is written too.
+
 Objects that the values of the chart do not shape (definitions, roles, policies) are copied with their comments. Those
 that they do shape are written by hand; tests/integration/chart compares them with what kustomize builds.
 """
@@ -9,7 +11,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 CHART = ROOT / "manifests" / "chart"
 BASE = "manifests/base"
 MONITORING = "manifests/components/monitoring"
@@ -109,9 +111,20 @@ def _unless_namespaced(document: str) -> str:
     return f"{{{{- if not {NAMESPACED} }}}}\n{document}{{{{- end }}}}\n"
 
 
+def package_version() -> str:
+    """Return the version of the package."""
+    return str(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
+
+
+def base_with_version() -> str:
+    """Return the kustomization of the base with the image of this version."""
+    text = (ROOT / BASE / "kustomization.yaml").read_text(encoding="utf-8")
+    return re.sub(r"^  newTag: .*$", f"  newTag: {package_version()}", text, flags=re.MULTILINE)
+
+
 def chart_metadata() -> str:
     """Return Chart.yaml with the version of the package."""
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    version = package_version()
     text = (CHART / "Chart.yaml").read_text(encoding="utf-8")
     text = re.sub(r"^version: .*$", f"version: {version}", text, flags=re.MULTILINE)
     return re.sub(r"^appVersion: .*$", f'appVersion: "{version}"', text, flags=re.MULTILINE)
@@ -120,6 +133,8 @@ def chart_metadata() -> str:
 def main() -> None:
     """Write Chart.yaml and templates/generated into the folder given as the argument."""
     (folder,) = sys.argv[1:]
+    if Path(folder).resolve() == CHART:
+        (ROOT / BASE / "kustomization.yaml").write_text(base_with_version(), encoding="utf-8")
     generated = Path(folder) / "templates" / "generated"
     generated.mkdir(parents=True, exist_ok=True)
     for old in generated.glob("*.yaml"):

@@ -1,6 +1,8 @@
 """The Helm chart of the operator: generated parts, version, and the schema of its values."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -42,6 +44,19 @@ def test_the_version_of_the_package_is_that_of_chart_and_image() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     (image,) = yaml.safe_load((ROOT / "manifests" / "base" / "kustomization.yaml").read_text())["images"]
     assert {chart["version"], chart["appVersion"], image["newTag"]} == {version}
+
+
+def test_make_chart_writes_the_version_everywhere(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    for folder in ("crds", "manifests", "hack"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("samples", "node_modules"))
+    old = (ROOT / "pyproject.toml").read_text()
+    (root / "pyproject.toml").write_text(re.sub(r'(?m)^version = ".*"$', 'version = "9.8.7"', old))
+    chart = root / "manifests" / "chart"
+    subprocess.run([sys.executable, root / "hack" / "chart.py", chart], check=True, timeout=60)
+    metadata = yaml.safe_load((chart / "Chart.yaml").read_text())
+    (image,) = yaml.safe_load((root / "manifests" / "base" / "kustomization.yaml").read_text())["images"]
+    assert {metadata["version"], metadata["appVersion"], image["newTag"]} == {"9.8.7"}
 
 
 def test_the_schema_is_valid_and_closed() -> None:
