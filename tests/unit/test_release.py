@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,18 @@ def test_what_is_run_before_a_commit_are_targets_of_make() -> None:
     targets = {each["entry"].removeprefix("make ") for each in hooks}
     assert {"lint", "types", "imports"} <= targets
     assert all(f"\n{target}: venv" in makefile for target in targets)
+
+
+def test_every_go_module_is_updated() -> None:
+    updates = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
+    (folders,) = (each["directories"] for each in updates if each["package-ecosystem"] == "gomod")
+    listed = subprocess.run(["git", "ls-files", "*go.mod"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    modules = [f"/{Path(line).parent}" for line in listed.split()]
+    assert [each for each in modules if not any(fnmatch(each, pattern) for pattern in folders)] == []
+
+
+def test_the_workflow_of_releases_works_without_variables() -> None:
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    assert text.count("vars.REGISTRY") == text.count("vars.REGISTRY || 'ghcr.io'") == 2
+    assert yaml.safe_load(text)["defaults"] == {"run": {"shell": "bash"}}, "bash ends a pipe with its first failure"
+    assert "--prerelease" in text
