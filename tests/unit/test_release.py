@@ -91,3 +91,8 @@ def test_the_workflow_of_releases_works_without_variables() -> None:
     assert text.count("vars.REGISTRY") == text.count("vars.REGISTRY || 'ghcr.io'") == 2
     assert yaml.safe_load(text)["defaults"] == {"run": {"shell": "bash"}}, "bash ends a pipe with its first failure"
     assert "--prerelease" in text
+
+
+def test_a_release_has_the_wheel_of_the_command_line() -> None:
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    assert text.index("hatchling build -t wheel -d dist") < text.index('"${wheels[@]}"')

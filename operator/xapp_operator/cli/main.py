@@ -18,7 +18,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name not in PACKAGES:
             raise
-        sys.stderr.write("xapp: the packages of the command line are missing: pip install 'xapp-operator[cli]'\n")
+        sys.stderr.write(
+            "xapp: the packages of the command line are missing: run `pip install '.[cli]'` in a checkout, or install "
+            "the wheel of a release with its extra `cli`\n"
+        )
         return 1
     return run(sys.argv[1:] if argv is None else argv, program=_program(sys.argv[0]))
 

@@ -81,7 +81,10 @@ def test_without_its_packages_it_says_how_to_install_them() -> None:
     program = "import sys; sys.modules['typer'] = None; from xapp_operator.cli.main import main; sys.exit(main([]))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
-    assert done.stderr == "xapp: the packages of the command line are missing: pip install 'xapp-operator[cli]'\n"
+    assert done.stderr == (
+        "xapp: the packages of the command line are missing: run `pip install '.[cli]'` in a checkout, or install the "
+        "wheel of a release with its extra `cli`\n"
+    )
 
 
 def test_kubectl_runs_it_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, xapp: Xapp) -> None:
