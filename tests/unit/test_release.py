@@ -96,3 +96,13 @@ def test_the_workflow_of_releases_works_without_variables() -> None:
 def test_a_release_has_the_wheel_of_the_command_line() -> None:
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
     assert text.index("hatchling build -t wheel -d dist") < text.index('"${wheels[@]}"')
+
+
+def test_the_chart_of_a_release_names_its_image() -> None:
+    before = (ROOT / "manifests" / "chart" / "values.yaml").read_text()
+    after = release("values", "ghcr.io/example/xapp-operator@sha256:abc").stdout
+    image = {"repository": "ghcr.io/example/xapp-operator", "digest": "sha256:abc"}
+    expected = yaml.safe_load(before)
+    assert yaml.safe_load(after) == {**expected, "image": {**expected["image"], **image}}
+    assert len(before.splitlines()) == len(after.splitlines())
+    assert "release.py values" in (ROOT / ".github" / "workflows" / "release.yml").read_text()
