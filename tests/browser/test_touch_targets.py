@@ -1,7 +1,8 @@
-"""What can be pressed is large enough: 44 px for a finger, 24 px for a mouse."""
+"""What can be pressed is large enough, 44 px for a finger and 24 px for a mouse, and leaves room for the list."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -14,7 +15,7 @@ from tests.browser.chromium import EXPECT_MILLISECONDS
 from tests.browser.dashboard import Dashboard
 from tests.browser.deploy_steps import chart, choose_chart, save_repository
 from tests.browser.gateway import BrowserGateway
-from tests.browser.loaded_pages import TABS, wait_for
+from tests.browser.loaded_pages import FITS, TABS, wait_for
 from tests.support.charts import chart_archive
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
@@ -35,6 +36,8 @@ WIDE: Final[ViewportSize] = {"width": 800, "height": 1100}
 WIDEST: Final[ViewportSize] = {"width": 1280, "height": 800}
 SIZES: Final = {"coarse": 44, "fine": 24}
 """In pixels, by how exact the pointer of the device is."""
+FIRST_CARD_MAX: Final = 330
+"""Of the 780 px that a phone is high."""
 PAGES: Final = ("/xapps", "/services", "/repositories")
 
 FIND_SMALL_TARGETS: Final = """
@@ -149,6 +152,31 @@ def test_fingers_meet_every_target_of_an_xapp_of_forms_and_of_dialogs(
         page.get_by_role("button", name="Filters, 1 set").tap()
         look("filters", "dialog:Filters")
     assert not small, "\n".join(small)
+
+
+@pytest.mark.parametrize("pointer", SIZES)
+def test_the_list_begins_in_the_upper_half_of_a_phone(
+    chromium: Browser, gateway: BrowserGateway, accounts: Accounts, xapps: XAppClient, pointer: str
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, chart_archive()))
+    xapps.wait_ready(NAME)
+    token = accounts.with_role("admin")
+    with _signed_in(chromium, gateway, token, viewport=NARROWEST, pointer=pointer) as dashboard:
+        page = dashboard.page
+        card = page.locator("tbody tr").first
+        expect(card).to_be_visible()
+        chips = page.get_by_role("group", name="Health")
+        expect(chips.get_by_role("button", name=re.compile(r"^All \d"))).to_be_visible()
+        box = card.bounding_box()
+        assert box is not None
+        assert box["y"] < FIRST_CARD_MAX
+        # Chips have one row, which begins with the one that is on, if that has no room otherwise.
+        dashboard.open("/xapps?health=Unknown")
+        unknown = chips.get_by_role("button", name=re.compile(r"^Unknown \d"))
+        expect(unknown).to_be_in_viewport(ratio=0.99)
+        chips.evaluate("row => { row.scrollLeft = 0 }")
+        expect(unknown).not_to_be_in_viewport()
+        assert page.evaluate(FITS)
 
 
 def _small_targets(dashboard: Dashboard, path: str, xapps: XAppClient, size: int) -> list[str]:

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { memo, type ReactElement } from 'react'
+import { memo, useEffect, useRef, type ReactElement } from 'react'
 
 import { facetsQuery, type Facet, type Facets } from '~/api/queries/facets'
 import { HEALTHS, type XAppsFilters } from '~/lib/routeSearch'
@@ -23,8 +23,15 @@ export const HealthChips = memo(function HealthChips({ search, isReady, onChange
   const counted = facetsQuery(COUNTED, filtersOf(search, ['health', 'attention']))
   const { data = {} } = useQuery({ ...counted, enabled: isReady })
   const isAll = !search.attention && search.health.length === 0
+  const row = useRef<HTMLDivElement>(null)
+  const chosen = isAll ? 'all' : search.attention ? 'attention' : search.health.join()
+  const isCounted = data.attention !== undefined
+  useEffect(() => {
+    // The counts make the chips wider. Where not all have room, the row scrolls.
+    if (isCounted) showChosen(row.current)
+  }, [chosen, isCounted])
   return (
-    <div className={styles.chips} role="group" aria-label="Health">
+    <div ref={row} className={styles.chips} role="group" aria-label="Health">
       <Chip label="All" count={total(data)} isOn={isAll} onPress={() => onChange({ attention: false, health: [] })} />
       <Chip
         label="Needs attention"
@@ -49,6 +56,15 @@ export const HealthChips = memo(function HealthChips({ search, isReady, onChange
     </div>
   )
 })
+
+/** Scrolls the row, and nothing around it, until the chip that is on is in view. */
+function showChosen(row: HTMLElement | null): void {
+  const chip = row?.querySelector('[aria-pressed=true]')
+  if (!row || !chip) return
+  const [outer, inner] = [row.getBoundingClientRect(), chip.getBoundingClientRect()]
+  if (inner.left < outer.left || inner.right > outer.right)
+    row.scrollLeft += inner.left + inner.width / 2 - (outer.left + outer.width / 2)
+}
 
 interface ChipProps {
   label: string

@@ -142,8 +142,10 @@ export function XAppsPage(): ReactElement {
       heading={<Heading readAt={live.readAt} />}
       actions={<PageActions search={shownFilters} sort={search.sort} order={search.order} />}
     >
-      <HealthChips search={shownFilters} isReady={live.isReady} onChange={changeFilter} />
-      <XAppFilters search={shownFilters} onChange={change} onMenu={onMenu} />
+      <div className={styles.finding}>
+        <HealthChips search={shownFilters} isReady={live.isReady} onChange={changeFilter} />
+        <XAppFilters search={shownFilters} onChange={change} onMenu={onMenu} />
+      </div>
       {note}
       <QueryContent query={shown} skeletonLines={10}>
         {(found) =>
