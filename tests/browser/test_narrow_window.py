@@ -50,6 +50,25 @@ def test_a_long_name_breaks_no_button_and_widens_no_page(
     dashboard.screenshots("uninstall-a-long-name")
 
 
+ENDS_OUTSIDE: Final = """[...document.querySelectorAll('td [data-text]')].filter((end) => end.checkVisibility())
+  .filter((end) => end.getBoundingClientRect().right > end.parentElement.getBoundingClientRect().right + 0.5)
+  .map((end) => `${end.parentElement.title} in ${end.parentElement.clientWidth} px`)"""
+"""The names of which the end is cut off."""
+
+
+def test_narrow_columns_show_the_ends_of_names(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+    url = "http://127.0.0.1:9/charts"
+    names = {"organization": "organization-of-5407", "team": "traffic-team-5407"}
+    xapps.apply(xapps.remote_manifest(LONG, url=url, chart="hello-world", suspend=True, **names))
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps?namespace={xapps.namespace}")
+    expect(page.get_by_role("link", name=LONG)).to_be_visible()
+    for width in (360, 720, 768, 900, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(AFTER_FRAMES) == 0
+        assert page.evaluate(ENDS_OUTSIDE) == [], f"{width} px"
+
+
 LOST_PIXELS: Final = """name => {
   const plain = document.createElement('span')
   plain.textContent = name.title
