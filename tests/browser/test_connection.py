@@ -23,6 +23,7 @@ OLD_MILLISECONDS: Final = 30_000
 """Data that is older says so."""
 MAX_PAUSE_MILLISECONDS: Final = 31_000
 """The longest pause before a page asks again."""
+NARROW_WIDTHS: Final = (360, 768)
 _COUNT_BARS: Final = """
 window.bars = 0
 addEventListener('DOMContentLoaded', () =>
@@ -68,6 +69,19 @@ def test_a_page_outlives_a_restart_of_the_gateway(
     expect(row).to_be_visible()
     dashboard.check_accessibility()
     dashboard.screenshots("not-connected")
+    for width in NARROW_WIDTHS:
+        page.set_viewport_size({"width": width, "height": 500})
+        shown = bar.bounding_box()
+        title = page.get_by_role("heading", level=1).bounding_box()
+        assert shown is not None
+        assert title is not None
+        assert shown["y"] > title["y"] + title["height"], f"the bar covers the title at {width} px"
+        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        end = page.get_by_role("navigation", name="Pages", exact=True).bounding_box()
+        assert end is not None
+        assert shown["y"] > end["y"] + end["height"], f"the bar covers the end of the list at {width} px"
+        page.evaluate("scrollTo(0, 0)")
+    page.set_viewport_size({"width": 1280, "height": 800})
     page.get_by_role("button", name="Now", exact=True).click()
     row.click()
     expect(uninstall).to_have_attribute("aria-disabled", "true")
