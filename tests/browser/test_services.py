@@ -93,6 +93,7 @@ def test_services_are_found_and_lead_to_their_xapp(
 
     # Filters apply with Enter and with Tab, which goes on to the next field.
     filter_namespace = page.get_by_role("combobox", name="Namespace")
+    expect(filter_namespace).to_have_attribute("placeholder", "all, or a name")
     filter_namespace.fill(namespace)
     filter_namespace.press("Escape")
     filter_namespace.press("Tab")

@@ -208,6 +208,7 @@ function Filters({ search, onChange, onClear }: FiltersProps): ReactElement {
     >
       <ComboBox
         label="Namespace"
+        placeholder="all, or a name"
         items={(choices.data?.content ?? []).map(({ name }) => ({ id: name, label: name }))}
         value={namespace.text}
         onChange={namespace.setText}

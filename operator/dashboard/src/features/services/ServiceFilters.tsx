@@ -46,6 +46,7 @@ export function ServiceFilters({ search, errors, onChange, onClear }: ServiceFil
     >
       <ComboBox
         label="Namespace"
+        placeholder="all, or a name"
         items={(choices.data?.content ?? []).map(({ name }) => ({ id: name, label: name }))}
         value={namespace.text}
         onChange={namespace.setText}
