@@ -99,8 +99,7 @@ class Observer:
         """
         context, key = self._context, xapp.key
         requests = _annotation_requests(xapp, draft)
-        if draft.attempt is not None and requests.clears_attempt(draft.attempt):
-            draft = replace(draft, attempt=None)
+        draft = replace(draft, attempt=requests.clear_attempt(draft.attempt))
         deleting = xapp.metadata.deletion_timestamp is not None
         running = context.running_steps.is_running(key)
         unavailable = context.release_watch.unavailable(key[0])
@@ -153,7 +152,8 @@ class Observer:
                 dependency_cycle=() if deleting else context.xapps.dependency_cycle(key),
                 dependents=context.xapps.dependents(key) if deleting else (),
                 repository_missing=desired_state.repository_missing,
-                archive_owners_differ=bool(changes),
+                archive_owners_differ=bool(changes)
+                and context.archive_backoff.next_repair_at(key) <= context.clock.monotonic(),
                 tests_running=context.test_runs.is_running(key),
                 orphans_deleted=draft.orphans_deleted,
                 labels=labels,

@@ -57,6 +57,7 @@ class ObserverContext:
     label_backoff: RepeatBackoff
     drift: DriftDetector
     correction_backoff: RepeatBackoff
+    archive_backoff: RepeatBackoff  # of owners of ChartArchives that could not be written
     running_steps: RunningSteps = field(default_factory=RunningSteps)
     test_runs: TestRuns
     absent_objects: AbsentObjects

@@ -100,6 +100,7 @@ class Reconciler:
         context.incompletely_labelled.discard(key)
         context.label_backoff.forget(key)
         context.correction_backoff.forget(key)
+        context.archive_backoff.forget(key)
         context.drift.forget(key)
         context.health_marks.forget(key)
         context.test_runs.forget(key)
@@ -200,9 +201,7 @@ class Reconciler:
         except Exception:
             metrics.record_reconcile(action="none", outcome="failed", seconds=self._clock.monotonic() - started)
             raise
-        draft, attempt = request.draft, request.draft.attempt
-        if attempt is not None and observation.requests.clears_attempt(attempt):
-            attempt = None
+        draft, attempt = request.draft, observation.requests.clear_attempt(request.draft.attempt)
         if attempt is not None and attempt.digests == observation.desired:
             attempt = replace(attempt, generation=request.xapp.metadata.generation)
         draft = replace(draft, attempt=attempt, release=observation.release, history=observation.history)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fakes.api_server import Refused
-from tests.support.fakes.histories import History, run_history
-from tests.support.fakes.operator import BROKEN
+from tests.support.fakes.histories import STORED_CHART, History, run_history
+from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, allow, change, install, refuse
 from tests.unit.histories.test_adoption import condition
 from xapp_operator.config import Settings
 
 REFUSALS = [(500, "InternalError"), (422, "Invalid"), (403, "Forbidden")]
+ARCHIVE = STORED_CHART["metadata"]["name"]
 WEBHOOK = "failed calling webhook x: connection refused"
 LABEL = {"metadata": {"labels": {"xapp-operator.io/xapp": None}}}
 
@@ -90,3 +91,50 @@ def test_a_failure_that_passes_is_told_when_it_lasts(settings: Settings) -> None
         allow(history)
 
     run_history(settings, play)
+
+
+@pytest.mark.parametrize(("code", "reason"), REFUSALS)
+def test_labels_of_a_new_spec_wait_until_the_release_record_can_be_read(
+    settings: Settings, code: int, reason: str
+) -> None:
+    def team(history: History) -> str:
+        return str(history.cluster.server.get(CONFIGMAP_TARGET)["metadata"]["labels"]["xapp-operator.io/team"])
+
+    async def play(history: History) -> None:
+        await install(history)
+        refuse(history, "GET", "/secrets/sh.helm.release.v1.hello.v1", Refused(code, reason, WEBHOOK))
+        history.edit(team="other")
+        await history.cluster.wait(3.0)
+        refused = events(history, "AccessDenied" if code == 403 else "LabelsNotWritten")
+        assert [WEBHOOK in each for each in refused] == [True]
+        assert team(history) == "ran"
+        allow(history)
+        await history.cluster.wait(30.0)
+        assert team(history) == "other"
+
+    run_history(settings, play)
+
+
+@pytest.mark.parametrize(("code", "reason"), REFUSALS)
+def test_owners_of_an_archive_that_cannot_be_written_are_told_and_stop_nothing(
+    settings: Settings, code: int, reason: str
+) -> None:
+    async def play(history: History) -> None:
+        refuse(history, "PATCH", f"/chartarchives/{ARCHIVE}", Refused(code, reason, WEBHOOK))
+        await install(history)
+        assert history.outcome == "Ready InstallSucceeded"
+        refused = events(history, "AccessDenied" if code == 403 else "ArchiveOwnersNotWritten")
+        assert refused
+        assert all(WEBHOOK in each for each in refused)
+        assert not owners(history)
+        allow(history)
+
+    def owners(history: History) -> list[str]:
+        found = history.cluster.server.find("chartarchives", ARCHIVE, namespace=NAMESPACE)
+        assert found is not None
+        return [each["name"] for each in found["metadata"].get("ownerReferences", ())]
+
+    def check(history: History) -> None:
+        assert owners(history) == ["hello"]
+
+    run_history(settings, play, check)

@@ -12,7 +12,7 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
                                                                 but not with Orphan or with the namespace
     a helm process works on the release                         Wait
     pending-*, no helm process works on it any more             Unlock
-    uninstalling by another helm                                Wait, at most spec.timeout
+    uninstalling by another helm                                Wait, at most 30 s (not owned: spec.timeout)
     uninstalling, left behind                                   Uninstall without hooks
     the release belongs to another XApp, or to a person         Wait, stalled (a person's, with adopt: goes on)
     the newest record of the release cannot be read             Wait, stalled
@@ -50,6 +50,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
@@ -95,10 +96,13 @@ from xapp_operator.domain.planning.plan_requests import (
 from xapp_operator.domain.planning.plan_tests import end_tests_before, plan_after_failed_tests, plan_tests
 from xapp_operator.errors import InputError, SourcePending, XAppError
 
+OTHER_UNINSTALL_SECONDS: Final = 30.0
+"""How long another helm that uninstalls a release of the operator is waited for."""
+
 
 def plan(inputs: PlanInput) -> Action:
     """Return what to do next about one XApp."""
-    effective = _without_cleared_attempt(inputs)
+    effective = replace(inputs, attempt=inputs.requests.clear_attempt(inputs.attempt))
     action = _plan_with_last_known_digests(effective) or _first_match(effective)
     if not isinstance(action, Wait | Nothing):
         return end_tests_before(action, inputs)
@@ -109,7 +113,9 @@ def plan(inputs: PlanInput) -> Action:
 def _plan_with_last_known_digests(inputs: PlanInput) -> Action | None:
     """Return the action while the source is unavailable; Install and Upgrade need the source."""
     last_known = _last_known_digests(inputs)
-    action = None if last_known is None else _first_match(replace(inputs, desired=last_known))
+    is_away = not isinstance(inputs.desired, SourcePending)  # a source that is being read may answer soon
+    known = replace(inputs, desired=last_known, source_unavailable=is_away)
+    action = None if last_known is None else _first_match(known)
     if action == Nothing() and isinstance(inputs.desired, XAppError) and inputs.desired.permanent:
         return Nothing(f"the next upgrade will need its source: {inputs.desired.message}")
     return None if isinstance(action, Install | Upgrade) else action
@@ -121,11 +127,6 @@ def _first_match(inputs: PlanInput) -> Action:
         if action is not None:
             return action
     return _plan_release(inputs)
-
-
-def _without_cleared_attempt(inputs: PlanInput) -> PlanInput:
-    last = inputs.attempt
-    return replace(inputs, attempt=None) if last is not None and inputs.requests.clears_attempt(last) else inputs
 
 
 def _last_known_digests(inputs: PlanInput) -> Digests | None:
@@ -179,7 +180,7 @@ def _plan_pending(inputs: PlanInput) -> Action | None:
         return None
     if inputs.owned and release.has_own_attempt:
         return Unlock(release.revision)
-    return _wait_for_other_helm(inputs, release) or Unlock(release.revision)
+    return _wait_for_other_helm(inputs, release, at_most=inputs.spec.timeout_seconds) or Unlock(release.revision)
 
 
 def _plan_uninstalling(inputs: PlanInput) -> Action | None:
@@ -188,17 +189,19 @@ def _plan_uninstalling(inputs: PlanInput) -> Action | None:
         return None
     last = inputs.attempt
     is_own = inputs.owned and last is not None and last.action == UNINSTALL and last.outcome not in HELM_SUCCEEDED
-    other = None if is_own else _wait_for_other_helm(inputs, release)
+    most = OTHER_UNINSTALL_SECONDS if inputs.owned else inputs.spec.timeout_seconds
+    other = None if is_own else _wait_for_other_helm(inputs, release, at_most=most)
     return other or backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=False)
 
 
-def _wait_for_other_helm(inputs: PlanInput, release: ObservedRelease) -> Wait | None:
-    due = release.modified_at + inputs.spec.timeout_seconds
+def _wait_for_other_helm(inputs: PlanInput, release: ObservedRelease, *, at_most: float) -> Wait | None:
+    due = release.modified_at + min(at_most, inputs.spec.timeout_seconds)
     if inputs.now >= due:
         return None
+    limit = f"spec.timeout ({inputs.spec.timeout})" if at_most >= inputs.spec.timeout_seconds else f"{at_most:.0f}s"
     message = (
         f"another helm process has set revision {release.revision} to {release.status}. If it has not finished after "
-        f"spec.timeout ({inputs.spec.timeout}), the operator takes over."
+        f"{limit}, the operator takes over."
     )
     return Wait(Reason.PROGRESSING, message, until=due)
 

@@ -5,7 +5,7 @@ The states of a release are those of Helm (`helm.sh/helm/v4`, release status).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -219,16 +219,21 @@ class AnnotationRequests:
     rollback_unreadable: bool = False  # rollback-to names no revision
     digest: str = ""  # of the values of retry-at and force-at
 
-    def clears_attempt(self, attempt: Attempt) -> bool:
-        """Return whether `attempt` should be cleared: a failed one, not one whose objects may still become healthy.
+    def clear_attempt(self, attempt: Attempt | None) -> Attempt | None:
+        """Return what is left of `attempt`: nothing of a failed one, all of one whose objects may still become healthy.
 
+        A failed uninstall counts as interrupted: that the release is `uninstalling` is still the operator's own doing.
         An attempt that began with the same values has answered them: it keeps its back-off and its timeout, however
         long they stay unhandled.
         """
+        if attempt is None:
+            return None
         unfinished = attempt.action == ROLLBACK and attempt.outcome not in HELM_SUCCEEDED
         failed = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY) or unfinished
         is_answer = attempt.request_digest != "" and attempt.request_digest == self.digest
-        return failed and not is_answer and (self.retry or self.force)
+        if not failed or is_answer or not (self.retry or self.force):
+            return attempt
+        return replace(attempt, outcome=AttemptOutcome.INTERRUPTED) if attempt.action == UNINSTALL else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +249,7 @@ class PlanInput:
     held_revision: int | None = None
     observed: ObservedState = field(default_factory=ObservedState)
     desired: Digests | XAppError | None = None  # None: not resolved, because nothing will be deployed
+    source_unavailable: bool = False  # `desired` is what the source gave before: nothing can be deployed from it now
     health: HealthStatus = HealthStatus.UNKNOWN
     root_cause: str = ""
     attempt: Attempt | None = None
@@ -285,7 +291,9 @@ class PlanInput:
     def timed_out(self, attempt: Attempt) -> bool:
         """Return whether `spec.timeout` has passed since `attempt` was first made.
 
-        A try that was due before is made nevertheless: there was no operator, or no API server, to make it.
+        A try that was due before is made nevertheless, if it can be made: there was no operator, or no API server.
         """
         deadline = attempt.first_at + self.spec.timeout_seconds
-        return self.now >= deadline and self.next_attempt_at(attempt) >= deadline
+        missed = self.next_attempt_at(attempt) < deadline
+        prevented = self.source_unavailable or self.observed.unready_dependencies or self.observed.dependency_cycle
+        return self.now >= deadline and (not missed or bool(prevented))

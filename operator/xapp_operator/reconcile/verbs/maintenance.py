@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
+from xapp_operator.api.conditions import Reason
 from xapp_operator.domain.planning.actions import CorrectDrift, MaintenanceAction, RepairLabels, UpdateArchiveOwners
+from xapp_operator.errors import AccessDenied, KubeError
 from xapp_operator.reconcile.observe import Observation
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.verbs.correct_drift import correct_drift
 from xapp_operator.reconcile.verbs.repair_labels import repair_labels
+
+OWNERS_NOT_WRITTEN: Final = "ArchiveOwnersNotWritten"
+"""The reason of the event, unless a right is missing."""
 
 
 async def run_maintenance(
@@ -21,10 +26,27 @@ async def run_maintenance(
     """
     match action:
         case UpdateArchiveOwners():
-            await context.archive_owners.update(request.xapp, observation.archive_owner_changes)
+            await _update_archive_owners(request, context, observation)
         case RepairLabels():
             await repair_labels(action, request, context, observation.missing_labels.objects)
         case CorrectDrift():
             await correct_drift(action, request, context)
         case _:
             assert_never(action)
+
+
+async def _update_archive_owners(
+    request: ReconcileRequest, context: ReconcilerContext, observation: Observation
+) -> None:
+    """Write the owners of ChartArchives; what the cluster refuses becomes an event, and is tried again after a pause.
+
+    The release does not depend on it: an archive with an owner too many is only deleted later.
+    """
+    try:
+        await context.archive_owners.update(request.xapp, observation.archive_owner_changes)
+    except KubeError as error:
+        reason = Reason.ACCESS_DENIED if isinstance(error, AccessDenied) else OWNERS_NOT_WRITTEN
+        context.events.record(request.raw, event_type="Warning", reason=reason, message=error.message)
+        now = context.clock.monotonic()
+        context.archive_backoff.record_repair(request.key, now=now)
+        context.queue.add_after(request.key, context.archive_backoff.next_repair_at(request.key) - now)

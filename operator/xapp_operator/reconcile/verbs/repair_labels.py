@@ -103,6 +103,8 @@ async def repair_labels(
     Raises:
         ReleaseRecordDamaged: when the release record cannot be decoded.
     """
+    if action.all_objects:
+        context.incompletely_labelled.add(request.key)  # until all of them are labelled
     try:
         if action.all_objects:
             revision = request.draft.release.revision or 0

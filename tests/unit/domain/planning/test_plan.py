@@ -200,7 +200,12 @@ LEFT_BEHIND = [
     case(
         "uninstalling-by-a-person-just-now",
         plan_input(release("uninstalling", modified_at=NOW)),
-        wait(Reason.PROGRESSING, until=NOW + TIMEOUT),
+        wait(Reason.PROGRESSING, until=NOW + 30.0),
+    ),
+    case(
+        "uninstalling-by-a-person-for-long",
+        plan_input(release("uninstalling", modified_at=NOW - 30.0)),
+        Uninstall(hooks=False),
     ),
     case(
         "uninstalling-interrupted-just-now",
@@ -216,7 +221,7 @@ LEFT_BEHIND = [
             release("uninstalling", modified_at=NOW),
             last=replace(uninstall_failed(last_at=NOW), outcome=AttemptOutcome.RELEASED),
         ),
-        wait(Reason.PROGRESSING, until=NOW + TIMEOUT),
+        wait(Reason.PROGRESSING, until=NOW + 30.0),
     ),
     case(
         "uninstalling-failed-just-now",
@@ -225,6 +230,15 @@ LEFT_BEHIND = [
             last=uninstall_failed(last_at=NOW - 0.5),
         ),
         wait(Reason.UNINSTALL_FAILED, until=NOW + 0.5),
+    ),
+    case(
+        "uninstalling-failed-just-now-retry-at",
+        plan_input(
+            replace(release("uninstalling"), modified_at=NOW - 1.0),
+            last=uninstall_failed(last_at=NOW - 0.5),
+            requests=AnnotationRequests(retry=True),
+        ),
+        Uninstall(hooks=False),
     ),
     case(
         "uninstalling-failed-and-due",

@@ -9,6 +9,7 @@ from tests.unit.domain.planning.plan_inputs import (
     GENERATION,
     INSTALLED,
     LONG_AGO,
+    NAME,
     NOW,
     OLD,
     OTHER,
@@ -25,6 +26,7 @@ from tests.unit.domain.planning.plan_inputs import (
 )
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
+from xapp_operator.api.status_parts import Step
 from xapp_operator.domain.planning.actions import (
     Action,
     Install,
@@ -45,7 +47,7 @@ from xapp_operator.domain.planning.plan_input import (
     PastRevision,
     PlanInput,
 )
-from xapp_operator.errors import ApiUnavailable, ChartNotFound, SourceUnavailable, ValuesInvalid
+from xapp_operator.errors import ApiUnavailable, ChartNotFound, SourcePending, SourceUnavailable, ValuesInvalid
 
 AWAY = SourceUnavailable("the repository does not answer")
 MISSING = ChartNotFound("hello-world 9.9.9 is not in the repository")
@@ -56,6 +58,8 @@ FAILED_UPGRADE = release("failed", earlier=STILL_DEPLOYED)
 NONE_HEALTHY = release("failed", earlier=(replace(STILL_DEPLOYED[0], was_healthy=False),))
 UPGRADED = release(earlier=DEPLOYED_BEFORE)
 UNDONE = release(revision=3, digests=OLD, earlier=(*DEPLOYED_BEFORE, PastRevision(2, SUPERSEDED, WANTED)))
+
+MISSED_TRY = attempt(AttemptOutcome.FAILED, first_at=NOW - TIMEOUT, last_at=NOW - TIMEOUT)
 
 SOURCE = [
     case("passing", plan_input(desired=AWAY), wait(Reason.CHART_PULL_FAILED)),
@@ -114,6 +118,18 @@ SOURCE = [
         "failed-and-due",
         plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED), desired=AWAY),
         wait(Reason.CHART_PULL_FAILED),
+    ),
+    case("missed-try-without-source", plan_input(FAILED_UPGRADE, last=MISSED_TRY, desired=AWAY), Rollback(1)),
+    case(
+        "missed-try-while-the-source-is-read",
+        plan_input(FAILED_UPGRADE, last=MISSED_TRY, desired=SourcePending("other charts are read first")),
+        Wait(Reason.PROGRESSING, "", step=Step.CHART),
+    ),
+    case("missed-try-without-dependency", plan_input(FAILED_UPGRADE, last=MISSED_TRY, waiting_for=("b",)), Rollback(1)),
+    case(
+        "missed-try-in-a-cycle",
+        plan_input(FAILED_UPGRADE, last=MISSED_TRY, observed={"dependency_cycle": (NAME, "b", NAME)}),
+        Rollback(1),
     ),
 ]
 
