@@ -138,3 +138,23 @@ def test_owners_of_an_archive_that_cannot_be_written_are_told_and_stop_nothing(
         assert owners(history) == ["hello"]
 
     run_history(settings, play, check)
+
+
+def test_a_revision_that_may_not_be_deleted_stops_no_other_and_is_told(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history, maxHistory=2)
+        refuse(history, "DELETE", "/secrets/sh.helm.release.v1.hello.v1", Refused(403, "Forbidden", "may not delete"))
+        for tag in ("two", "three", "four"):
+            history.set_tag(tag)
+            await history.cluster.wait(20.0)
+            assert history.outcome == "Ready UpgradeSucceeded"
+        assert sorted(history.cluster.revisions) == [1, 3, 4]
+        (message,) = events(history, "LeftBehind")
+        assert message == "not deleted, though beyond maxHistory: revisions 1: may not delete"
+        allow(history)
+        history.set_tag("five")
+
+    def check(history: History) -> None:
+        assert sorted(history.cluster.revisions) == [4, 5]
+
+    run_history(settings, play, check)

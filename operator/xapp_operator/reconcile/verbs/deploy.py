@@ -7,7 +7,6 @@ revision after a good one. Changes in StatusDraft: attempt, release, labelled re
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -17,7 +16,7 @@ from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
 from xapp_operator.domain.planning.actions import Install, Upgrade
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests
-from xapp_operator.errors import NotFound, ReleaseRecordDamaged, XAppError
+from xapp_operator.errors import KubeError, NotFound, ReleaseRecordDamaged, XAppError
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.releases.release_index import revisions_to_prune
@@ -90,18 +89,26 @@ async def delete_surplus(
 ) -> None:
     """Delete revisions beyond spec.maxHistory, because helm deletes none: see `revisions_to_prune`.
 
-    Raises:
-        KubeError: when one cannot be deleted.
+    Those that cannot be deleted become one event: the step is done, and the next one tries again.
     """
     client = context.impersonation.client_for(request.xapp)
     namespace, name = request.namespace, request.xapp.release_name
     stored = context.release_watch.revisions(namespace, name)
     keep = request.xapp.spec.max_history
     in_force = request.draft.release.revision
+    failed: dict[int, str] = {}
     for info in revisions_to_prune(stored, keep=keep, rollback_target=rollback_target, in_force=in_force):
-        with contextlib.suppress(NotFound):
-            secret = release_secret_name(name, info.revision)
+        secret = release_secret_name(name, info.revision)
+        try:
             await client.delete(SECRETS, secret, namespace=namespace, uid=info.secret_uid)
+        except NotFound:
+            continue
+        except KubeError as error:
+            failed[info.revision] = error.message
+    if failed:
+        revisions, cause = ", ".join(map(str, failed)), next(iter(failed.values()))
+        message = f"not deleted, though beyond maxHistory: revisions {revisions}: {cause}"
+        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
 
 
 async def run_step(
