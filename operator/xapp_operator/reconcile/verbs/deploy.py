@@ -240,7 +240,7 @@ async def _run_helm(
         replace=isinstance(action, Install) and action.replace,
         take_ownership=action.take_ownership,
         skip_schema=inputs.chart.info.external_refs,
-        history_max=_history_max(request, context),
+        history_max=history_max(request, context),
         secrets=inputs.secrets,
         object_metadata=ObjectMetadata.for_xapp(request.xapp.metadata.name, spec),
     )
@@ -249,11 +249,11 @@ async def _run_helm(
     return inputs.digests, await run(helm_request, slot=slot)
 
 
-def _history_max(request: ReconcileRequest, context: ReconcilerContext) -> int:
-    """Return how many revisions helm may keep: all that there are.
+def history_max(request: ReconcileRequest, context: ReconcilerContext) -> int:
+    """Return how many revisions helm may keep: all that there are, and the new one.
 
-    helm deletes the oldest ones before it tries, so tries that fail would cost the good ones. `delete_surplus` deletes
-    what failed instead.
+    helm deletes the oldest ones before it tries, so tries that fail would cost the good ones, or the one that is rolled
+    back to. `delete_surplus` deletes what failed instead.
     """
     stored = context.release_watch.revisions(request.namespace, request.xapp.release_name)
     return max(request.xapp.spec.max_history, len(stored) + 1)

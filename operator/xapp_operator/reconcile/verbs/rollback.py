@@ -17,7 +17,7 @@ from xapp_operator.domain.planning.plan_failures import unhealthy_message
 from xapp_operator.domain.planning.plan_input import UPGRADE, Attempt, AttemptOutcome, TestOutcome, TestRun
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.verbs.deploy import delete_surplus, run_step
+from xapp_operator.reconcile.verbs.deploy import delete_surplus, history_max, run_step
 
 
 async def rollback(
@@ -33,15 +33,14 @@ async def rollback(
 
     `undone_attempt` is the attempt that is rolled back, and `root_cause` tells why its revision is not healthy.
     """
-    name, max_history = request.xapp.release_name, request.xapp.spec.max_history
-    stored = len(context.release_watch.revisions(request.namespace, name))
+    name = request.xapp.release_name
     helm_request = RollbackRequest(
         name=name,
         namespace=request.namespace,
         revision=action.revision,
         user=context.impersonation.user_for(request.xapp),
         timeout=request.xapp.spec.timeout_seconds,
-        history_max=max(max_history, stored + 1),  # it would prune first, perhaps its own target, and may then fail
+        history_max=history_max(request, context),
     )
     attempt, _ = await run_step(request, context, attempt, lambda slot: context.helm.rollback(helm_request, slot=slot))
     handled = action.hold and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
