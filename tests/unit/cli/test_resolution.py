@@ -126,7 +126,12 @@ def test_a_user_who_may_not_look_up_the_gateway_must_name_it(home: Path, gateway
 
 
 @pytest.mark.parametrize(
-    ("server", "token"), [("http://127.0.0.1:1", "of-kubeconfig"), ("http://cluster.invalid:1", None)]
+    ("server", "token"),
+    [
+        ("http://127.0.0.1:1", "of-kubeconfig"),
+        ("http://k3d.localhost:1", "of-kubeconfig"),
+        ("http://cluster.invalid:1", None),
+    ],
 )
 def test_the_token_of_another_machines_cluster_does_not_go_to_this_machine(
     home: Path, server: str, token: str | None

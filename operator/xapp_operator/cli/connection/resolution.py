@@ -23,7 +23,7 @@ from xapp_operator.cli.connection.cluster_lookup import LOOKUP_SECONDS, find_gat
 from xapp_operator.cli.connection.kubeconfig import Kubeconfig, read_kubeconfig
 from xapp_operator.cli.connection.login_file import Login, login_path, read_login
 from xapp_operator.cli.errors import CliError, UsageError
-from xapp_operator.cli.http.addresses import is_loopback
+from xapp_operator.cli.http.addresses import leads_to_loopback
 from xapp_operator.config import CommandLineSettings
 
 DEFAULT_GATEWAY: Final = "http://127.0.0.1:31315"
@@ -149,7 +149,9 @@ class Resolution:
     @property
     def _may_use_kubeconfig(self) -> bool:
         """Return whether the gateway may get the token: not by default, if the cluster is on another machine."""
-        return self.where.found_by != DEFAULT or (self.kubeconfig is not None and is_loopback(self.kubeconfig.server))
+        return self.where.found_by != DEFAULT or (
+            self.kubeconfig is not None and leads_to_loopback(self.kubeconfig.server)
+        )
 
     @cached_property
     def _kubeconfig_token(self) -> str | None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 import httpx
 
+from xapp_operator.domain.address_rule import is_loopback
 
-def is_loopback(url: str) -> bool:
+
+def leads_to_loopback(url: str) -> bool:
     """Return whether a URL leads to this machine."""
     try:
-        host = httpx.URL(url).host
+        return is_loopback(httpx.URL(url).host)
     except httpx.InvalidURL:
         return False
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -16,7 +16,7 @@ import httpx
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj
 from xapp_operator.cli.errors import CliError, UsageError
-from xapp_operator.cli.http.addresses import is_loopback
+from xapp_operator.cli.http.addresses import leads_to_loopback
 from xapp_operator.cli.http.problems import Problem, problem_of
 from xapp_operator.cli.http.tls import tls_context
 
@@ -82,7 +82,7 @@ class GatewayClient:
             headers=headers,
             verify=tls_context(ca) if url.startswith("https:") else False,
             timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
-            trust_env=not is_loopback(url),  # a proxy of the environment does not lead to this machine
+            trust_env=not leads_to_loopback(url),  # a proxy of the environment does not lead to this machine
         )
 
     def close(self) -> None:
