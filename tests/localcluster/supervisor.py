@@ -138,17 +138,18 @@ class Supervisor:
         """Start the real node and wait until it is ready. If it fails, record the error and go on without it."""
         binaries = {**context.binaries, **{name: Path(path) for name, path in request.binaries.items()}}
         (node,) = make_nodes({"real": 1}, replace(context, binaries=binaries))
-        specs = list(node.processes())
-        names = [spec.name for spec in specs]
+        names: list[str] = []
         try:
+            specs = list(node.processes())
+            names = [spec.name for spec in specs]
             for spec in specs:
                 self._launch(spec)
             node.register(client)
             self._wait_for("the real node", lambda: all(_node_ready(client, name) for name in node.names), names)
             self._state = replace(self._state, node_ready=True)
-        except (StartFailed, NamespacesFailed) as error:
+        except (StartFailed, NamespacesFailed, NetworkFailed, OSError) as error:
             print(f"the real node does not start: {error}", file=sys.stderr, flush=True)
-            stop_all([self._children.pop(name) for name in names], timeout=STOP_SECONDS)
+            stop_all([self._children.pop(name) for name in names if name in self._children], timeout=STOP_SECONDS)
             remaining = {name: each for name, each in self._state.processes.items() if name not in names}
             self._state = replace(self._state, node_error=str(error), processes=remaining)
         self._state.write(self._layout.state)
