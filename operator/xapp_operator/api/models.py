@@ -195,7 +195,13 @@ class XAppSpec(Model):
         description="Timeout of one Helm operation, and of becoming healthy after it. Default 5m.",
         max_length=32,
     )
-    max_history: int = Field(DEFAULT_MAX_HISTORY, description="Revisions that are kept. Default 5.", ge=1, le=100)
+    max_history: int = Field(
+        DEFAULT_MAX_HISTORY,
+        description="How many revisions are kept (default 5). The revision before an upgrade is kept too, also with 1; "
+        "the status does not list it then.",
+        ge=1,
+        le=100,
+    )
     drift_detection: DriftDetection = Field(
         DriftDetection(), description="What to do when objects differ from the manifest."
     )
