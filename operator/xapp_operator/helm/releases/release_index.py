@@ -73,8 +73,8 @@ def revisions_to_prune(
 ) -> tuple[RevisionInfo, ...]:
     """Return the ones of a release's `revisions` beyond `keep`, never the newest or a deployed one.
 
-    helm deletes the oldest ones before an upgrade or rollback (`--history-max`), so tries that fail would cost the good
-    ones, and none before `install --replace`. Here, what failed goes first, then the oldest.
+    With `--history-max`, helm deletes the oldest revisions before it tries, so tries that fail would cost the good
+    ones. Therefore helm is told to keep all, and these are deleted after the step: failed ones first, then the oldest.
 
     Args:
         revisions: oldest first.
