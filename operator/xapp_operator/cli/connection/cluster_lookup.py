@@ -31,7 +31,8 @@ def find_gateway(kubeconfig: Kubeconfig, *, token: str | None, seconds: float = 
         token: the bearer token of its user, if it has one.
         seconds: how long each answer may take.
 
-    Raises NotAllowed if the user may not look it up.
+    Raises:
+        NotAllowed: the user may not look it up.
     """
     is_forbidden = False
     with (
