@@ -143,7 +143,7 @@ app.kubernetes.io/component: {{ . }}
 {{- range $all }}{{ $names = append $names .name }}{{ end }}
 {{- range .extra }}
 {{- if has .name $names }}
-{{- fail (printf "%s sets %s, which the chart sets itself or which is there twice: remove it, and use the value for it" $.path .name) }}
+{{- fail (printf "%s sets %s, which belongs to the chart or is there twice: remove it. If the chart has a value for it, use that." $.path .name) }}
 {{- end }}
 {{- $names = append $names .name }}
 {{- $all = append $all . }}

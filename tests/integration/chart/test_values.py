@@ -184,12 +184,12 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
         ({"image.tag": "1", "image.digest": f"sha256:{'a' * 64}"}, "remove image.tag"),
         (
             {"operator.extraEnv": [{"name": "XAPP_CACHE_DIR", "value": "/x"}]},
-            "operator.extraEnv sets XAPP_CACHE_DIR, which the chart sets itself",
+            "operator.extraEnv sets XAPP_CACHE_DIR, which belongs to the chart",
         ),
         *(
             (
                 {f"{component}.extraEnv": [{"name": name, "value": "1"}]},
-                f"{component}.extraEnv sets {name}, which the chart sets itself",
+                f"{component}.extraEnv sets {name}, which belongs to the chart",
             )
             for component in ("operator", "gateway")
             for name in SET_BY_THE_CHART
