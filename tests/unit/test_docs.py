@@ -112,3 +112,13 @@ def test_the_dashboard_asks_for_exact_versions() -> None:
     package = json.loads((ROOT / "operator" / "dashboard" / "package.json").read_text())
     versions = {**package["dependencies"], **package["devDependencies"]}
     assert [name for name, version in versions.items() if not re.fullmatch(r"\d+\.\d+\.\d+", version)] == []
+
+
+def test_events_without_a_condition_are_explained() -> None:
+    reconcile = "\n".join(path.read_text() for path in (PACKAGE / "reconcile").rglob("*.py"))
+    literal = set(re.findall(r'events\.record\([^)]*?reason="(\w+)"', reconcile))
+    named = set(re.findall(r'^[A-Z_]+: Final = "(\w+)"\n"""The reason of the event', reconcile, flags=re.MULTILINE))
+    assert len(literal) > 3
+    assert len(named) > 3
+    table = (ROOT / "docs" / "troubleshooting.md").read_text()
+    assert {each for each in literal | named if f"\n| `{each}` |" not in table} == set()
