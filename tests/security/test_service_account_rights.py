@@ -51,6 +51,8 @@ WATCHED_KINDS = {
     "namespaces": "get",
     "servicecidrs.networking.k8s.io": "list",
 }
+EVERYBODY = {"system:authenticated in xapp-operator-system": {"services/xapp-gateway": "get"}}
+"""So that the command line finds the gateway."""
 NEEDED = {
     "xapp-gateway everywhere": {
         **WATCHED_KINDS,
@@ -75,9 +77,11 @@ NEEDED = {
         "serviceaccounts/xapp-deployer": "impersonate",
     },
     "xapp-operator in xapp-operator-system": {"leases.coordination.k8s.io": "create get update"},
+    **EVERYBODY,
 }
-"""What each service account may do, and nothing else."""
+"""What each service account and every user may do, and nothing else."""
 
+SUBJECTS = {("ServiceAccount", SYSTEM_NAMESPACE), ("Group", None)}
 WITHOUT_NAMESPACE = {"nodes", "servicecidrs.networking.k8s.io"}
 
 SECRET_VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
@@ -116,7 +120,7 @@ ESCALATIONS = [
 
 
 def rights(objects: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
-    """Return the verbs of each service account, by where they apply and by resource (`resource/name.group`)."""
+    """Return the verbs of each service account or group, by place and by resource (`resource/name.group`)."""
     roles = {(each["kind"], each["metadata"]["name"]): each for each in objects if each["kind"].endswith("Role")}
     found: dict[str, dict[str, set[str]]] = {}
     for binding in (each for each in objects if each["kind"].endswith("RoleBinding")):
@@ -134,7 +138,7 @@ def rights(objects: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
         everywhere = binding["kind"] == "ClusterRoleBinding"
         where = "everywhere" if everywhere else f"in {binding['metadata']['namespace']}"
         for subject in binding["subjects"]:
-            assert (subject["kind"], subject["namespace"]) == ("ServiceAccount", SYSTEM_NAMESPACE)
+            assert (subject["kind"], subject.get("namespace")) in SUBJECTS
             by_resource = found.setdefault(f"{subject['name']} {where}", {})
             for rule in rules:
                 assert rule.keys() <= {"apiGroups", "resources", "resourceNames", "verbs"}, rule
@@ -152,7 +156,7 @@ def rights(objects: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
 
 def needed_in_some_namespaces() -> dict[str, dict[str, str]]:
     """Return what each service account needs with the component `namespaced`: the same in one namespace."""
-    needed: dict[str, dict[str, str]] = {}
+    needed: dict[str, dict[str, str]] = {**EVERYBODY}
     for account in ("xapp-operator", "xapp-gateway"):
         everywhere = NEEDED[f"{account} everywhere"]
         needed[f"{account} in ric-xapps"] = {key: everywhere[key] for key in everywhere if key not in WITHOUT_NAMESPACE}
