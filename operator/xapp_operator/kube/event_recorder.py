@@ -15,10 +15,11 @@ from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from cachetools import LRUCache
 
+from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
 from xapp_operator.common.text import rfc3339, shorten
-from xapp_operator.errors import KubeError, NotFound
+from xapp_operator.errors import AccessDenied, KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import EVENTS
 from xapp_operator.telemetry.logs import get_logger
@@ -88,6 +89,14 @@ class EventRecorder:
             _log.warning("events lost at shutdown", events=self._queue.qsize())
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+    def record_refusal(self, body: JsonObject, error: KubeError, *, otherwise: str) -> None:
+        """Record a Warning about a refused request, as `record` does.
+
+        Its reason is AccessDenied if a right is missing, and `otherwise` in all other cases.
+        """
+        reason = Reason.ACCESS_DENIED if isinstance(error, AccessDenied) else otherwise
+        self.record(body, event_type="Warning", reason=reason, message=error.message)
 
     def record(self, body: JsonObject, *, event_type: EventType = "Normal", reason: str, message: str) -> None:
         """Record what happened to the object `body`, which has apiVersion and kind; never waits and never raises.

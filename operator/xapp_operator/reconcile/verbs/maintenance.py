@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from xapp_operator.api.conditions import Reason
 from xapp_operator.domain.planning.actions import CorrectDrift, MaintenanceAction, RepairLabels, UpdateArchiveOwners
-from xapp_operator.errors import AccessDenied, KubeError
+from xapp_operator.errors import KubeError
 from xapp_operator.reconcile.observe import Observation
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.verbs.correct_drift import correct_drift
@@ -45,8 +44,7 @@ async def _update_archive_owners(
     try:
         await context.archive_owners.update(request.xapp, observation.archive_owner_changes)
     except KubeError as error:
-        reason = Reason.ACCESS_DENIED if isinstance(error, AccessDenied) else OWNERS_NOT_WRITTEN
-        context.events.record(request.raw, event_type="Warning", reason=reason, message=error.message)
+        context.events.record_refusal(request.raw, error, otherwise=OWNERS_NOT_WRITTEN)
         now = context.clock.monotonic()
         context.archive_backoff.record_repair(request.key, now=now)
         context.queue.add_after(request.key, context.archive_backoff.next_repair_at(request.key) - now)

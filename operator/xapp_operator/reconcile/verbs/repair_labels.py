@@ -12,13 +12,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import LABEL_COMPONENT
 from xapp_operator.common.waiting import wait_for_state
 from xapp_operator.domain.planning.actions import RepairLabels
 from xapp_operator.domain.registration import original_text_annotations
-from xapp_operator.errors import AccessDenied, KubeError, NotFound
+from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.live_objects import LiveObjectKey
@@ -113,8 +112,7 @@ async def repair_labels(
         else:
             await _patch_each(request, context, objects)
     except KubeError as error:
-        reason = Reason.ACCESS_DENIED if isinstance(error, AccessDenied) else LABELS_NOT_WRITTEN
-        context.events.record(request.raw, event_type="Warning", reason=reason, message=error.message)
+        context.events.record_refusal(request.raw, error, otherwise=LABELS_NOT_WRITTEN)
     finally:
         context.label_backoff.record_repair(request.key, now=context.clock.monotonic())
 
