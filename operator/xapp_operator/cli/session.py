@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 from xapp_operator.api.json import JsonObject, text
 from xapp_operator.cli.connection.resolution import Resolution
 from xapp_operator.cli.errors import NotFound, UsageError
-from xapp_operator.cli.http.client import GatewayClient
+from xapp_operator.cli.http.client import GatewayClient, Parameters
 from xapp_operator.cli.output.console import Format, Output
 from xapp_operator.cli.output.tables import Column, Row
 
@@ -95,6 +95,10 @@ class Session:
         if known:
             return XAppName(known, name)
         return self._find(name)
+
+    def list_all(self, path: str, params: Parameters | None = None, *, limit: int | None = None) -> list[JsonObject]:
+        """Return all items of a list, or the first `limit`. Prints a warning if items may be missing."""
+        return self.client.list_all(path, params, limit=limit, on_incomplete=self.output.warning)
 
     def _find(self, name: str) -> XAppName:
         records = self.client.list_all("/api/xapps", {"search": name, "sort": "name"})

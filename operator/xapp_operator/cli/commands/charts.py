@@ -56,7 +56,7 @@ def list_charts(
     """List uploaded charts."""
     chosen = None if all_namespaces else session.namespace(namespace)
     params = {key: value for key, value in (("namespace", chosen), ("search", search)) if value}
-    records = session.client.list_all("/api/charts", {**params, "sort": "name"}, limit=limit)
+    records = session.list_all("/api/charts", {**params, "sort": "name"}, limit=limit)
     rows = [
         (
             text(each, "namespace"),

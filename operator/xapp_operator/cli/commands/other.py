@@ -78,7 +78,7 @@ def services(
     chosen = None if all_namespaces else session.namespace(namespace)
     options = (("namespace", chosen), ("label", label), ("port", port), ("search", search))
     params = {key: value for key, value in options if value}
-    records = session.client.list_all("/api/discovery/services", params, limit=limit)
+    records = session.list_all("/api/discovery/services", params, limit=limit)
     rows = [
         (
             text(each, "namespace"),

@@ -53,7 +53,7 @@ def history(
 ) -> None:
     """List the revisions of the Helm release, the newest first."""
     target = session.xapp(name, namespace)
-    revisions = session.client.list_all(f"{target.path}/history", limit=limit)
+    revisions = session.list_all(f"{target.path}/history", limit=limit)
     if output is Format.NAME:
         for each in revisions:
             session.output.line(str(each.get("revision")))

@@ -73,7 +73,7 @@ def list_repositories(
     """List saved repositories."""
     chosen = None if all_namespaces else session.namespace(namespace)
     params = {key: value for key, value in (("namespace", chosen), ("search", search)) if value}
-    records = session.client.list_all("/api/repositories", {**params, "sort": "name"}, limit=limit)
+    records = session.list_all("/api/repositories", {**params, "sort": "name"}, limit=limit)
     rows = [
         (
             text(each, "namespace"),
@@ -172,7 +172,7 @@ def charts(
 ) -> None:
     """List the charts of a repository."""
     path = f"/api/repositories/{segment(session.required_namespace(namespace))}/{segment(name)}/charts"
-    records = session.client.list_all(path, {"search": search} if search else {}, limit=limit)
+    records = session.list_all(path, {"search": search} if search else {}, limit=limit)
     if output is Format.NAME:
         for each in records:
             session.output.line(text(each, "name"))
@@ -203,7 +203,7 @@ def versions(
     """List the versions of a chart, the newest first."""
     path = f"/api/repositories/{segment(session.required_namespace(namespace))}/{segment(name)}/charts"
     params = {"search": search} if search else {}
-    records = session.client.list_all(f"{path}/{segment(chart)}/versions", params, limit=limit)
+    records = session.list_all(f"{path}/{segment(chart)}/versions", params, limit=limit)
     if output is Format.NAME:
         for each in records:
             session.output.line(text(each, "version"))

@@ -122,7 +122,7 @@ def list_xapps(
         params["search"] = search
     params["sort"] = sort.value
     params["order"] = "desc" if descending else "asc"
-    records = session.client.list_all("/api/xapps", params, limit=limit)
+    records = session.list_all("/api/xapps", params, limit=limit)
     session.show_records(records, [_row(record) for record in records], TABLE, output)
 
 

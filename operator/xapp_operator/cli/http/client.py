@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Final, Self
 
@@ -28,10 +30,16 @@ STREAM_SILENCE_SECONDS: Final = 45.0
 RESPONSE_MAX_BYTES: Final = 256 * 1024 * 1024
 ERROR_MAX_BYTES: Final = 1024 * 1024
 PER_PAGE: Final = 100
+SNAPSHOT_TRIES: Final = 2
+INCOMPLETE: Final = (
+    "the list may lack items: it changed while it was read, or the replicas of the gateway do not share walks through "
+    "lists. Configure session persistence for the gateway, or read at most 100 items with --limit"
+)
 OTHER_NAME: Final = frozenset({62, 64})
 """OpenSSL: a certificate that is valid for other host names, or for other addresses."""
 
 Parameters = Mapping[str, str | int | list[str]]
+Filters = dict[str, str | int | list[str]]
 Part = tuple[str | None, bytes] | tuple[str | None, bytes, str]
 
 
@@ -141,18 +149,30 @@ class GatewayClient:
         return self.request("GET", path, params=params).object()
 
     def list_all(
-        self, path: str, params: Parameters | None = None, *, limit: int | None = None, snapshot: bool = True
+        self,
+        path: str,
+        params: Parameters | None = None,
+        *,
+        limit: int | None = None,
+        snapshot: bool = True,
+        on_incomplete: Callable[[str], None] | None = None,
     ) -> list[JsonObject]:
         """Return all items of a list, or the first `limit`, in as few requests as possible.
 
         More than one page comes from one snapshot, so that no item is missed or comes twice. Events have no snapshots.
+
+        Args:
+            on_incomplete: called with a warning if the snapshots end before the list does, because each replica of the
+                gateway knows only its own. Then the pages are read without a snapshot, and can miss items.
+
+        Raises:
+            Problem: the gateway answers with an error; also if the snapshots end and there is no `on_incomplete`.
         """
         filters = dict(params or {})
+        read = partial(self._read_pages, path, filters, limit=limit, snapshot=snapshot, on_incomplete=on_incomplete)
         try:
-            return self._walk(path, filters, limit=limit, snapshot=snapshot, per_page=PER_PAGE)
+            return read(per_page=PER_PAGE)
         except Problem as problem:
-            if problem.kind == "snapshot-expired":
-                return self._walk(path, filters, limit=limit, snapshot=snapshot, per_page=PER_PAGE)
             if problem.status != HTTPStatus.BAD_REQUEST:
                 raise
             about = self.get("/api/about")  # the administrator can bound pages, or turn them off
@@ -161,31 +181,55 @@ class GatewayClient:
                 return self._bare_list(path, filters, limit=limit)
             if largest >= PER_PAGE:
                 raise
-            return self._walk(path, filters, limit=limit, snapshot=snapshot, per_page=largest)
+            return read(per_page=largest)
 
-    def _walk(
-        self, path: str, filters: dict[str, str | int | list[str]], *, limit: int | None, snapshot: bool, per_page: int
+    def _read_pages(
+        self,
+        path: str,
+        filters: Filters,
+        *,
+        limit: int | None,
+        snapshot: bool,
+        on_incomplete: Callable[[str], None] | None,
+        per_page: int,
     ) -> list[JsonObject]:
         per_page = per_page if limit is None else min(per_page, limit)
-        query: dict[str, str | int | list[str]] = {**filters, "per_page": per_page}
-        if snapshot and (limit is None or limit > per_page):
-            query["snapshot"] = "new"
-        found: list[JsonObject] = []
+        query: Filters = {**filters, "per_page": per_page}
+        if not snapshot or (limit is not None and limit <= per_page):
+            return list(islice(self._walk(path, query), limit))
+        for tries_left in reversed(range(SNAPSHOT_TRIES)):
+            try:
+                return list(islice(self._walk(path, {**query, "snapshot": "new"}), limit))
+            except Problem as problem:
+                if problem.kind != "snapshot-expired" or (tries_left == 0 and on_incomplete is None):
+                    raise
+        found = list(islice(_without_repetitions(self._walk(path, query)), limit))
+        if on_incomplete is not None:
+            on_incomplete(INCOMPLETE)
+        return found
+
+    def _walk(self, path: str, query: Filters) -> Iterator[JsonObject]:
+        """Yield the items of a list. Asks for a page only when its first item is wanted."""
+        query = dict(query)
         page = 1
         while True:
-            answer = self.request("GET", path, params=query)
+            try:
+                answer = self.request("GET", path, params=query)
+            except Problem as problem:
+                # Without a snapshot, the list can become shorter between two pages.
+                if page > 1 and "snapshot" not in query and problem.status == HTTPStatus.BAD_REQUEST:
+                    return
+                raise
             content = answer.object()
-            found += items(content, "content")
-            if content.get("is_last_page") is not False or (limit is not None and len(found) >= limit):
-                return found[:limit]
+            yield from items(content, "content")
+            if content.get("is_last_page") is not False:
+                return
             if token := answer.headers.get("Snapshot"):
                 query["snapshot"] = token
             page += 1
             query["page"] = page
 
-    def _bare_list(
-        self, path: str, filters: dict[str, str | int | list[str]], *, limit: int | None
-    ) -> list[JsonObject]:
+    def _bare_list(self, path: str, filters: Filters, *, limit: int | None) -> list[JsonObject]:
         content = self.request("GET", path, params=filters).json()
         return items({"content": content}, "content")[:limit]
 
@@ -250,6 +294,21 @@ class GatewayClient:
 
 class ConnectionLost(CliError):
     """The gateway did not answer, or not completely."""
+
+
+def _without_repetitions(records: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    seen: set[tuple[str, ...]] = set()
+    for record in records:
+        identity = _identity(record)
+        if identity not in seen:
+            seen.add(identity)
+            yield record
+
+
+def _identity(record: JsonObject) -> tuple[str, ...]:
+    """Return what tells an item from the others of its list. Revisions and versions of a chart have no name."""
+    keys = ("namespace", "name") if "name" in record else ("revision", "version")
+    return tuple(str(record.get(key)) for key in keys)
 
 
 def _read(response: httpx.Response, limit: int, *, cut: bool = False) -> bytes:
