@@ -67,6 +67,12 @@ INSERTIONS = {
 }
 """Lines that the values add: those of the file before them, and what comes there (before a `---`)."""
 
+RUNBOOK = re.compile(r"^( +)runbook: docs/troubleshooting\.md(#\w+)\n", flags=re.MULTILINE)
+RUNBOOK_URL = (
+    "\\g<0>{{- with .Values.monitoring.prometheusRule.runbookURL }}\n"
+    '\\1runbook_url: {{ printf "%s\\2" . | quote }}\n{{- end }}\n'
+)
+
 FILES = (f"{MONITORING}/grafana-dashboard.json",)
 """Files that templates of the chart read as they are."""
 
@@ -78,6 +84,7 @@ def template(source: str) -> str:
     text = (ROOT / source).read_text(encoding="utf-8")
     text = text.replace("{{", '{{ "{{" }}')  # templates of Prometheus, which helm must leave alone
     text = re.sub(r"\A# Generated .*\n", "", text)
+    text = RUNBOOK.sub(RUNBOOK_URL, text)
     condition = SOURCES[source]
     if condition == INSTALL_CRDS:
         text = re.sub(r"^metadata:\n", KEEP, text, flags=re.MULTILINE)

@@ -1,7 +1,8 @@
 """What a release needs to know.
 
 `release.py version TAG` checks that a tag has the version of the project. `release.py notes VERSION` prints its part of
-the changelog. `release.py values IMAGE@DIGEST` prints the values of the chart with that image.
+the changelog. `release.py values IMAGE@DIGEST RUNBOOKS` prints the values of the chart with that image, and with the
+address of the page that says what to do about alerts.
 """
 
 import re
@@ -41,20 +42,22 @@ def notes_of(version: str, changelog: str) -> str:
     raise ValueError(f"CHANGELOG.md has no part with the heading `## [{version}]`: move what is unreleased there")
 
 
-def values_with_image(image: str, values: str) -> str:
-    """Return the text of `values.yaml` with an image such as `registry/name@sha256:…`."""
+def released_values(image: str, runbooks: str, values: str) -> str:
+    """Return `values.yaml` with an image such as `registry/name@sha256:…`, and the address of the runbooks."""
     repository, _, digest = image.partition("@")
     values = re.sub(r"(?m)^  repository: .*$", f"  repository: {repository}", values, count=1)
-    return re.sub(r"(?m)^  digest: .*$", f"  digest: {digest}", values, count=1)
+    values = re.sub(r"(?m)^  digest: .*$", f"  digest: {digest}", values, count=1)
+    return values.replace('runbookURL: ""', f'runbookURL: "{runbooks}"', 1)
 
 
 def main(arguments: list[str]) -> None:
-    """Print `version=…`, the notes of a version, or values with an image."""
-    command, argument = arguments
+    """Print `version=…`, the notes of a version, or the values of a release."""
+    command, argument, *others = arguments
     if command == "version":
         print(f"version={version_of_tag(argument, (ROOT / 'pyproject.toml').read_text())}")
     elif command == "values":
-        print(values_with_image(argument, (ROOT / "manifests" / "chart" / "values.yaml").read_text()), end="")
+        (runbooks,) = others
+        print(released_values(argument, runbooks, (ROOT / "manifests" / "chart" / "values.yaml").read_text()), end="")
     else:
         print(notes_of(argument, (ROOT / "CHANGELOG.md").read_text()), end="")
 

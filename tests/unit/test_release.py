@@ -98,11 +98,14 @@ def test_a_release_has_the_wheel_of_the_command_line() -> None:
     assert text.index("hatchling build -t wheel -d dist") < text.index('"${wheels[@]}"')
 
 
-def test_the_chart_of_a_release_names_its_image() -> None:
+def test_the_chart_of_a_release_names_its_image_and_its_runbooks() -> None:
     before = (ROOT / "manifests" / "chart" / "values.yaml").read_text()
-    after = release("values", "ghcr.io/example/xapp-operator@sha256:abc").stdout
+    runbooks = "https://github.com/example/xapp-operator/blob/v1.2.3/docs/troubleshooting.md"
+    after = release("values", "ghcr.io/example/xapp-operator@sha256:abc", runbooks).stdout
     image = {"repository": "ghcr.io/example/xapp-operator", "digest": "sha256:abc"}
     expected = yaml.safe_load(before)
-    assert yaml.safe_load(after) == {**expected, "image": {**expected["image"], **image}}
+    expected["image"] |= image
+    expected["monitoring"]["prometheusRule"]["runbookURL"] = runbooks
+    assert yaml.safe_load(after) == expected
     assert len(before.splitlines()) == len(after.splitlines())
     assert "release.py values" in (ROOT / ".github" / "workflows" / "release.yml").read_text()

@@ -64,6 +64,10 @@ EFFECTS: dict[str, tuple[Any, Values]] = {
             "labels": ({"release": "prometheus"}, {f"monitoring.{name}.enabled": True}),
         }.items()
     },
+    "monitoring.prometheusRule.runbookURL": (
+        "https://docs.example.com/troubleshooting/",
+        {"monitoring.prometheusRule.enabled": True},
+    ),
     "operator.helm.concurrency": (3, {}),
     "operator.helm.memoryBytes": (1_234_567_890, {}),
     "operator.helm.waiting": (0, {}),
@@ -173,6 +177,8 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
         ({"logLevel": "debug"}, "value must be one of 'DEBUG', 'INFO'"),
         ({"deployer.role": "cluster-admin"}, "value must be one of 'edit', 'admin'"),
         ({"monitoring.podMonitor.labels": {"release": 1}}, "got number, want null or string"),
+        ({"monitoring.prometheusRule.runbookURL": "docs/x.md"}, "'docs/x.md' does not match pattern"),
+        ({"monitoring.prometheusRule.runbookURL": "https://x/#y"}, "'https://x/#y' does not match pattern"),
         ({"secretsWatch": "all"}, "value must be one of 'namespaced', 'cluster'"),
         ({"watchNamespaces": ["ric xapps"]}, "does not match pattern"),
         ({"networkPolicies.extraEgressPorts": [70000]}, "maximum: got 70,000, want 65,535"),
