@@ -195,7 +195,10 @@ def build_openapi(app: FastAPI, *, session_cookie: str | None, schemas: Mapping[
 
 
 def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON schema of pydantic with every reference replaced by its definition."""
+    """Return a JSON schema of pydantic with every reference replaced by its definition.
+
+    `$defs` would not be those of the document.
+    """
     definitions = schema.pop("$defs", {})
 
     def resolve(value: Any) -> Any:
@@ -273,17 +276,5 @@ def document_resource(
 
 def json_body(model: type[BaseModel]) -> dict[str, Any]:
     """Return the `requestBody` of a route that takes a JSON object."""
-    schema = model.model_json_schema()
-    definitions = schema.pop("$defs", {})
-    return {"required": True, "content": {"application/json": {"schema": _resolved(schema, definitions)}}}
-
-
-def _resolved(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """Return a schema with the models that it refers to in their place; `$defs` would not be those of the document."""
-    if isinstance(schema, list):
-        return [_resolved(each, definitions) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        return _resolved(definitions[str(schema["$ref"]).rpartition("/")[2]], definitions)
-    return {key: _resolved(member, definitions) for key, member in schema.items()}
+    schema = inline_definitions(model.model_json_schema())
+    return {"required": True, "content": {"application/json": {"schema": schema}}}

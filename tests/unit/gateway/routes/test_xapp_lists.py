@@ -116,6 +116,25 @@ def test_without_parameters_the_oldest_ten_are_listed(http: httpx.Client) -> Non
     assert body == http.get("/api/v1/xapps?page=1&per_page=10&sort=created&order=asc&pretty=false").json()
 
 
+def test_the_documented_defaults_and_bounds_are_those_of_the_gateway(filled: GatewayServer, http: httpx.Client) -> None:
+    parameters = OpenApiContract.from_gateway(filled).document["paths"]["/api/xapps"]["get"]["parameters"]
+    schemas = {each["name"]: each["schema"] for each in parameters}
+    defaults = {name: schema["default"] for name, schema in schemas.items() if "default" in schema}
+
+    assert defaults.keys() == {"page", "pretty", "sort", "order"}
+    assert http.get("/api/xapps", params=defaults).text == http.get("/api/xapps").text
+    first, most = schemas["page"]["minimum"], schemas["search"]["maxItems"]
+    for bounds, status in (((first, most), 200), ((first - 1, most), 400), ((first, most + 1), 400)):
+        page, searches = bounds
+        query = [("page", page), *[("search", "app")] * (searches - 1)]
+        assert http.get("/api/xapps", params=query).status_code == status, bounds
+    for name in ("sort", "order"):
+        assert [http.get("/api/xapps", params={name: each}).status_code for each in schemas[name]["enum"]] == [
+            200
+        ] * len(schemas[name]["enum"])
+        assert http.get("/api/xapps", params={name: "other"}).status_code == 400
+
+
 @pytest.mark.parametrize(
     ("query", "fits"),
     [
