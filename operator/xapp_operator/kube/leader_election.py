@@ -212,11 +212,11 @@ class LeaderElector:
     async def _renew_until_lost(self) -> None:
         pause = self._lease_seconds * RENEW_FRACTION
         while self.is_leader:
-            await asyncio.sleep(min(pause, max(self._deadline - time.monotonic(), 0)))
+            await asyncio.sleep(min(pause, self._deadline - time.monotonic()))
             started = time.monotonic()
             pause = self._lease_seconds * RENEW_FRACTION
             try:
-                async with asyncio.timeout(max(self._deadline - started, 0)):
+                async with asyncio.timeout(self._deadline - started):
                     self._record_renewal(await self._renew(), started=started)
             except _LeaseLostError:
                 break
@@ -224,7 +224,6 @@ class LeaderElector:
                 _log.warning("lease not renewed", lease=self._name, error=str(error) or "timeout")
                 pause = self._lease_seconds * RETRY_FRACTION
         self._lease = None
-        self._renew_task = None
         _log.error("leadership lost", lease=self._name, identity=self.identity)
         self._on_lost()
 
@@ -290,7 +289,7 @@ def is_dead(identity: str) -> bool:
     """Return whether the process of that identity ran here and has ended; False when this is unknown."""
     parts = identity.split("/")
     machine = _machine_id()
-    if machine is None or parts[3:] != [machine] or not parts[1].isdecimal():
+    if parts[3:] != [machine] or not parts[1].isdecimal():
         return False
     stat = _process_stat(int(parts[1]))
     return stat is None or stat[_START_TICKS_FIELD] != parts[2] or stat[_STATE_FIELD] in _ENDED_STATES

@@ -120,8 +120,9 @@ async def test_a_connection_is_that_of_the_identity(cluster: FakeCluster) -> Non
     assert (other.token, other.certificate_data, other.private_key_data) == ("abc", None, None)
     with pytest.raises(ValueError, match="a connection cannot impersonate"):
         await cluster.kube.impersonate("jane").connection()
-    with pytest.raises(Unauthenticated, match="must be printable text"):
-        cluster.kube.impersonate("ja\nne")
+    for user in ("ja\nne", ""):
+        with pytest.raises(Unauthenticated, match="must be printable text"):
+            cluster.kube.impersonate(user)
 
 
 def test_a_namespaced_object_needs_a_namespace(cluster: FakeCluster) -> None:

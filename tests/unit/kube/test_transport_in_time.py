@@ -42,7 +42,7 @@ class Response:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.close()
+        """Leave the connection to the next request, as aiohttp does."""
 
     async def read(self, count: int | None = None) -> bytes:
         self.read_at_most = count
@@ -394,6 +394,7 @@ def test_calls_and_streams_have_pools_of_their_own(run: Run) -> None:
             assert each.options["read_bufsize"] == 256 * KIBIBYTE
             assert each.options["auto_decompress"] is False
             assert isinstance(each.options["cookie_jar"], aiohttp.DummyCookieJar)
+            assert each.options["connector"]._ssl is True  # the certificate of a proxy is checked
             assert each._retry_connection is False  # type: ignore[attr-defined]
         assert {options["allow_redirects"] for options in server.options} == {False}
 
@@ -430,10 +431,11 @@ def test_requests_name_what_they_accept_and_who_sends_them(run: Run) -> None:
     server = Server(Response())
 
     async def test(made: ApiTransport) -> None:
-        request = ApiRequest("POST", "/x", params={"a": "b"}, headers={"X-Remote-User": "root", "X-A": "b"}, body=b"hi")
+        headers = {"X-Remote-User": "root", "X-A": "b"}
+        request = ApiRequest("POST", "/x%3Ay", params={"a": "b"}, headers=headers, body=b"hi")
         await made.send(request, identity=THEIRS.impersonating("jane"))
         [options] = server.options
-        assert (options["method"], options["url"]) == ("POST", "http://192.0.2.1:6443/x?a=b")
+        assert (options["method"], options["url"]) == ("POST", "http://192.0.2.1:6443/x%3Ay?a=b")
         assert options["headers"] == {
             "Accept": "application/json",
             "Accept-Encoding": "identity",
