@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, get_args
 
@@ -79,7 +80,6 @@ def _class_body(module: ast.Module, name: str) -> list[ast.stmt]:
 def _conditions_page() -> list[str]:
     module = ast.parse((SOURCES / "api" / "conditions.py").read_text(encoding="utf-8"))
     types = [(name, text) for name, text, _ in _documented_names(module.body) if text]
-    reasons = [(name, text) for name, text, _ in _documented_names(_class_body(module, "Reason"))]
     lines = head(
         "Conditions and reasons",
         source="operator/xapp_operator/api/conditions.py",
@@ -89,10 +89,21 @@ def _conditions_page() -> list[str]:
     lines += ["## Conditions", ""]
     lines += table(("condition", "meaning"), [(f"`{getattr(conditions, name)}`", text) for name, text in types])
     lines += ["## Reasons", "", "The `reason` of a condition says what happened, and its `message` the details.", ""]
-    return lines + table(
-        ("reason", "what it means, and what to do"),
-        [(f"`{conditions.Reason[name].value}`", text) for name, text in reasons],
-    )
+    lines += _reasons_table(module, conditions.Reason)
+    lines += ["## Reasons of a ChartRepository", ""]
+    lines += [
+        "A ChartRepository has `Ready`: whether the repository could be read the last time. If not, it also has "
+        "`Reconciling`, or `Stalled` if somebody must change something. The operator looks again after each "
+        "`spec.interval` in both cases.",
+        "",
+    ]
+    return lines + _reasons_table(module, conditions.RepositoryReason)
+
+
+def _reasons_table(module: ast.Module, reasons: type[StrEnum]) -> list[str]:
+    texts = {name: text for name, text, _ in _documented_names(_class_body(module, reasons.__name__))}
+    rows = [(f"`{each.value}`", texts[each.name]) for each in reasons]
+    return table(("reason", "what it means, and what to do"), rows)
 
 
 # Settings

@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
+from enum import StrEnum
 from pathlib import Path
 
 import pytest
 
-from xapp_operator.api.conditions import Reason
+from xapp_operator.api.conditions import Reason, RepositoryReason
 from xapp_operator.config import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -29,9 +30,13 @@ def test_every_page_of_the_reference_is_generated(fresh: Path) -> None:
     assert {path.name for path in fresh.iterdir()} == {path.name for path in REFERENCE.iterdir()}
 
 
-def test_every_reason_says_what_to_do() -> None:
-    rows = table_rows("conditions.md")
-    assert [reason for reason in Reason if not rows.get(reason)] == []
+@pytest.mark.parametrize(
+    ("reasons", "heading"), [(Reason, "## Reasons"), (RepositoryReason, "## Reasons of a ChartRepository")]
+)
+def test_every_reason_says_what_to_do(reasons: type[StrEnum], heading: str) -> None:
+    rows = table_rows("conditions.md", heading=heading)
+    assert rows.keys() == {*reasons}
+    assert [reason for reason in reasons if not rows[reason]] == []
 
 
 def test_every_setting_has_a_meaning() -> None:
@@ -40,9 +45,12 @@ def test_every_setting_has_a_meaning() -> None:
     assert [variable for variable in variables if not rows.get(variable)] == []
 
 
-def table_rows(name: str) -> dict[str, str]:
-    """Return the last cell of each row of the tables of a page, by the first cell."""
+def table_rows(name: str, *, heading: str = "") -> dict[str, str]:
+    """Return the last cell of each row of the tables of a page, or of those below a heading, by the first cell."""
+    page = (REFERENCE / name).read_text()
+    if heading:
+        page = page.partition(f"\n{heading}\n")[2].partition("\n## ")[0]
     rows = [
-        line.strip("| ").split(" | ") for line in (REFERENCE / name).read_text().splitlines() if line.startswith("| `")
+        line.removeprefix("|").removesuffix("|").split(" | ") for line in page.splitlines() if line.startswith("| `")
     ]
-    return {cells[0].strip("`"): cells[-1].strip() for cells in rows}
+    return {cells[0].strip("` "): cells[-1].strip() for cells in rows}

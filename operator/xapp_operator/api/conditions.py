@@ -14,6 +14,7 @@ from typing import Final, Literal
 from xapp_operator.api.models import Condition
 from xapp_operator.api.status_texts import CAUSE_MAX
 from xapp_operator.common.text import shorten
+from xapp_operator.errors import XAppError
 
 READY: Final = "Ready"
 """True if the release matches the spec and its objects are healthy. Otherwise the message contains the root cause: the
@@ -116,6 +117,33 @@ class Reason(StrEnum):
     """
     NO_DRIFT = "NoDrift"
     """The objects are as in the manifest. Nothing to do."""
+
+
+class RepositoryReason(StrEnum):
+    """Every reason that a condition of a ChartRepository may have, and what to do."""
+
+    FETCHED = "Fetched"
+    """The repository answers. The message says how many charts its index lists; a registry has no index. Nothing to
+    do.
+    """
+    CHART_PULL_FAILED = "ChartPullFailed"
+    """The repository could not be read. The message names the cause: its address, its network, its certificate, its
+    answer, or the Secret with its credentials. Change the ChartRepository or that Secret. What may pass is
+    `Reconciling`, and needs nothing.
+    """
+    CHART_INVALID = "ChartInvalid"
+    """Signatures cannot be checked: the Secret with the keys in `spec.verify` is missing, or holds no usable keys.
+    Create it again. See [Install only signed charts](user-guide.md#install-only-signed-charts).
+    """
+    ACCESS_DENIED = "AccessDenied"
+    """The service account of the namespace may not read a Secret that the ChartRepository names, or does not exist. Let
+    an administrator [prepare the namespace](operations.md#3-apply-the-manifests).
+    """
+
+    @classmethod
+    def of(cls, error: XAppError) -> RepositoryReason:
+        """Return the reason for an error that kept a repository from being read."""
+        return cls(error.reason) if error.reason in list(cls) else cls.CHART_PULL_FAILED
 
 
 class ConditionSet:

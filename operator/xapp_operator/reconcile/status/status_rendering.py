@@ -9,7 +9,16 @@ from datetime import datetime
 from typing import cast
 
 from xapp_operator.api.chart_repository import ChartRepository, ChartRepositoryStatus
-from xapp_operator.api.conditions import READY, RECONCILING, RELEASED, STALLED, TEST_SUCCESS, ConditionSet, Reason
+from xapp_operator.api.conditions import (
+    READY,
+    RECONCILING,
+    RELEASED,
+    STALLED,
+    TEST_SUCCESS,
+    ConditionSet,
+    Reason,
+    RepositoryReason,
+)
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import (
     SERVICES_MAX,
@@ -103,9 +112,9 @@ def render_repository_status(
         conditions.remove(RECONCILING, STALLED)
         listed = "1 chart" if charts == 1 else f"{charts} charts"
         message = "a registry has no index" if charts is None else f"the index lists {listed}"
-        conditions.set(READY, status=True, reason="Fetched", message=message)
+        conditions.set(READY, status=True, reason=RepositoryReason.FETCHED, message=message)
     else:
-        reason = error.reason or Reason.CHART_PULL_FAILED
+        reason = RepositoryReason.of(error)
         conditions.remove(RECONCILING if error.permanent else STALLED)  # the other one keeps its time
         conditions.set(READY, status=False, reason=reason, message=error.message)
         conditions.set(STALLED if error.permanent else RECONCILING, status=True, reason=reason, message=error.message)

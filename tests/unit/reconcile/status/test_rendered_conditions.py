@@ -15,7 +15,7 @@ from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
 from xapp_operator.api.status_parts import HandledAnnotations
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests, TestOutcome, TestRun
-from xapp_operator.errors import SourceUnavailable, XAppError
+from xapp_operator.errors import AccessDenied, FormInvalid, Invalid, SignatureInvalid, SourceUnavailable, XAppError
 from xapp_operator.monitor.xapp_monitor import MonitorReport
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.status.status_rendering import (
@@ -312,6 +312,10 @@ def test_a_repository_that_was_read(charts: int | None, message: str) -> None:
     [
         (SourceUnavailable("away"), "Reconciling", "Stalled", "ChartPullFailed"),
         (SourceUnavailable("gone", permanent=True), "Stalled", "Reconciling", "ChartPullFailed"),
+        (SignatureInvalid("no keys"), "Stalled", "Reconciling", "ChartInvalid"),
+        (AccessDenied("may not get secrets"), "Stalled", "Reconciling", "AccessDenied"),
+        (Invalid("another error of the cluster"), "Stalled", "Reconciling", "ChartPullFailed"),
+        (FormInvalid("of no ChartRepository"), "Stalled", "Reconciling", "ChartPullFailed"),
     ],
 )
 def test_a_repository_that_could_not_be_read_keeps_what_is_known(
