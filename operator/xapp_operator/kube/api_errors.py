@@ -122,8 +122,7 @@ def connection_error(error: BaseException) -> ApiUnavailable:
     if isinstance(error, TimeoutError):
         late = "the Kubernetes API did not respond in time"
         return ApiUnavailable(late) if isinstance(error, aiohttp.ConnectionTimeoutError) else ApiOverloaded(late)
-    cause = getattr(error, "os_error", None) or error
-    reason = getattr(cause, "strerror", None)
+    reason = getattr(error, "strerror", None)
     return ApiUnavailable(f"the Kubernetes API does not respond: {reason or 'the connection was closed'}")
 
 

@@ -120,7 +120,7 @@ def merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
     patch: JsonObject = {key: None for key in old if new.get(key) is None}
     for key, value in new.items():
         before = old.get(key)
-        if value is None or _json_equal(before, value):
+        if _json_equal(before, value):
             continue
         if isinstance(before, dict) and isinstance(value, dict):
             patch[key] = merge_patch(before, value)

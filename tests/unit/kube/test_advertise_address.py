@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xapp_operator.api.json import JsonObject
+from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.config import Settings
 from xapp_operator.kube.advertise_address import choose_address
 
@@ -37,7 +37,10 @@ def test_address_stays_while_any_node_has_it() -> None:
 
 
 def test_no_ready_node_means_no_address() -> None:
-    assert choose_address([node("a", internal="10.0.0.1", ready=False)], current=None) is None
+    sick = node("a", internal="10.0.0.1", ready=False)
+    new = node("b", internal="10.0.0.2")
+    obj(new, "status").pop("conditions")
+    assert choose_address([sick, new], current=None) is None
 
 
 def test_an_empty_setting_is_no_address() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import aiohttp
 import orjson
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 
 from xapp_operator.errors import (
     AccessDenied,
@@ -41,6 +43,7 @@ def answer(code: int, message: str, *, reason: str = "", details: dict[str, obje
         (404, 'pods "x" not found', "NotFound", {"name": "x", "kind": "pods"}, NotFound, False),
         (409, 'pods "x" already exists', "AlreadyExists", {"name": "x"}, AlreadyExists, False),
         (409, "the object has been modified", "Conflict", {"name": "x"}, Conflict, False),
+        (500, "odd", "AlreadyExists", {}, KubeError, False),
         (410, "too old resource version", "Expired", {}, WatchExpired, False),
         (413, "limit is 3145728", "RequestEntityTooLarge", {}, Invalid, True),
         (422, "is invalid", "Invalid", {}, Invalid, True),
@@ -82,9 +85,11 @@ def test_the_causes_of_an_invalid_status_become_field_errors() -> None:
 def test_a_path_that_the_cluster_does_not_serve_is_named() -> None:
     plain = error_from_response(404, b"404 page not found\n", path="/apis/xapp-operator.io/v1alpha1/xapps")
     unknown = answer(404, "the server could not find the requested resource", details={})
+    other = error_from_response(404, b'{"details": {"name": "x"}}', path="/api/v1/pods")
     assert isinstance(plain, NotFound)
     assert "does not serve /apis/xapp-operator.io/v1alpha1/xapps" in plain.message
     assert "does not serve /api/v1/pods" in unknown.message
+    assert "does not serve /api/v1/pods" in other.message
 
 
 def test_an_object_too_large_for_etcd_is_a_permanent_error_with_the_bound() -> None:
@@ -100,9 +105,39 @@ def test_a_response_that_is_no_status_is_quoted_up_to_a_limit() -> None:
     assert len(error.message) == MESSAGE_MAX_CHARACTERS
 
 
-def test_no_connection_is_unavailable_with_its_reason() -> None:
-    assert "did not respond in time" in connection_error(TimeoutError()).message
-    assert "Connection reset by peer" in connection_error(ConnectionResetError(104, "Connection reset by peer")).message
+def test_json_that_is_no_status_is_quoted() -> None:
+    error = error_from_response(502, b'{"message": "of a proxy"}\n', path="/version")
+    assert (type(error), error.message) == (ApiUnavailable, '{"message": "of a proxy"}')
+
+
+def test_an_error_without_a_text_names_its_status() -> None:
+    for body in (b" ", b'{"kind": "Status"}'):
+        assert error_from_response(500, body, path="/version").message == "the Kubernetes API returned status 500"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        (TimeoutError(), ApiOverloaded, "the Kubernetes API did not respond in time"),
+        (aiohttp.ConnectionTimeoutError(), ApiUnavailable, "the Kubernetes API did not respond in time"),
+        (OSError(104, "reset by peer"), ApiUnavailable, "the Kubernetes API does not respond: reset by peer"),
+        (
+            aiohttp.ClientConnectorError(ConnectionKey("a", 1, False, True, None, None, None), OSError(111, "refused")),
+            ApiUnavailable,
+            "the Kubernetes API does not respond: refused",
+        ),
+        (
+            aiohttp.ServerDisconnectedError(),
+            ApiUnavailable,
+            "the Kubernetes API does not respond: the connection was closed",
+        ),
+    ],
+)
+def test_no_connection_is_unavailable_with_its_reason(
+    error: Exception, kind: type[ApiUnavailable], message: str
+) -> None:
+    found = connection_error(error)
+    assert (type(found), found.message) == (kind, message)
 
 
 @pytest.mark.parametrize(
@@ -130,9 +165,12 @@ def test_a_denial_of_rbac_has_the_missing_right(
 
 
 def test_a_denial_for_another_reason_has_no_missing_right() -> None:
-    error = answer(403, 'admission webhook "w" denied the request: cannot get resource "pods"', reason="Forbidden")
+    causes = [{"field": "spec.a", "message": "too much", "reason": "FieldValueForbidden"}]
+    message = 'admission webhook "w" denied the request: cannot get resource "pods"'
+    error = answer(403, message, reason="Forbidden", details={"causes": causes})
     assert isinstance(error, AccessDenied)
-    assert error.missing == ()
+    assert (error.message, error.missing) == (message, ())
+    assert error.errors == (FieldError(field="spec.a", message="too much"),)
 
 
 def test_a_cause_has_a_field_or_a_message_and_there_are_not_too_many() -> None:

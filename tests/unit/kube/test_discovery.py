@@ -13,7 +13,7 @@ from xapp_operator.kube import discovery
 from xapp_operator.kube.discovery import (
     Discovery,
 )
-from xapp_operator.kube.resources import Resource
+from xapp_operator.kube.resources import PODS, Resource
 
 API_VERSIONS_MAX_AGE_SECONDS = 60.0
 MISSING_KIND_MAX_AGE_SECONDS = 1.0
@@ -80,6 +80,7 @@ async def test_a_kind_has_the_resource_that_the_cluster_serves(documents: FakeDo
     assert await found.resource_for(api_version="apps/v1beta1", kind="Deployment") == OLD_DEPLOYMENT
     pod = await found.resource_for(api_version="v1", kind="Pod")
     assert (pod.group, pod.plural, pod.namespaced, pod.has_status) == ("", "pods", True, True)
+    assert pod == PODS  # whether it has a status or not
     namespace = await found.resource_for(api_version="v1", kind="Namespace")
     assert (namespace.namespaced, namespace.has_status) == (False, False)
     assert documents.read == ["/api", "/apis"]

@@ -11,8 +11,7 @@ import pytest
 
 from tests.unit.kube.fake_cluster import FakeCluster
 from xapp_operator.api.json import JsonObject
-from xapp_operator.errors import ApiUnavailable
-from xapp_operator.kube import event_recorder
+from xapp_operator.errors import AccessDenied, ApiUnavailable, KubeError
 from xapp_operator.kube.event_recorder import (
     EventRecorder,
 )
@@ -137,22 +136,35 @@ async def test_events_beyond_the_queue_are_dropped(cluster: FakeCluster) -> None
     assert events(cluster)[-1]["message"] == f"{QUEUED_EVENTS_MAX - 1:04}"
 
 
-async def test_a_shutdown_does_not_wait_for_an_api_server_that_hangs(
-    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(event_recorder, "FLUSH_SECONDS", 0.01)
-    hanging = asyncio.Event()
+def test_a_shutdown_waits_two_seconds_for_an_api_server_that_hangs(cluster: FakeCluster) -> None:
+    ended: list[str] = []
 
     async def hang() -> None:
         try:
-            await asyncio.Event().wait()
+            await asyncio.sleep(3600)
         finally:
-            hanging.set()
+            ended.append("the request")
 
-    cluster.transport.before = lambda _: hang()
-    async with asyncio.timeout(10):
+    async def main() -> None:
+        async with EventRecorder(cluster.kube) as recorder:
+            recorder.record(xapp(), reason="Progressing", message="posted")
+        assert cluster.clock.monotonic() == 0  # as soon as all events are posted
+        cluster.transport.before = lambda _: hang()
         async with EventRecorder(cluster.kube) as recorder:
             recorder.record(xapp(), reason="Progressing", message="lost")
-        assert hanging.is_set()
+        assert ended == ["the request"]
+        assert cluster.clock.monotonic() == 2
         await recorder.__aexit__()  # once is enough
-    assert events(cluster) == []
+
+    cluster.run(main())
+    assert [each["message"] for each in events(cluster)] == ["posted"]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"), [(AccessDenied("no right"), "AccessDenied"), (ApiUnavailable("no answer"), "NotWritten")]
+)
+async def test_a_refused_request_is_a_warning(cluster: FakeCluster, error: KubeError, reason: str) -> None:
+    async with EventRecorder(cluster.kube) as recorder:
+        recorder.record_refusal(xapp(), error, otherwise="NotWritten")
+    (event,) = events(cluster)
+    assert (event["type"], event["reason"], event["message"]) == ("Warning", reason, error.message)

@@ -159,4 +159,5 @@ async def test_the_end_of_a_watch_waits_for_the_end_of_each_namespace(setup: Set
     await setup.watch.stop()
     names = {task.get_name() for task in asyncio.all_tasks() - before}
     assert not {name for name in names if name.startswith("watch ")}
+    assert not setup.watch._stopping  # nothing is kept of a namespace that was removed
     assert not setup.watch.is_synced("first")

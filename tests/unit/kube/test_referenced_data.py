@@ -21,7 +21,7 @@ OBJECTS: dict[str, dict[str, Any]] = {
     "secrets/values": {
         "data": {"values.yaml": base64.b64encode(b"a: 1\n").decode(), "broken": "%%%", "list": "LSAxCg=="}
     },
-    "configmaps/values": {"data": {"values.yaml": "a: 2\n"}},
+    "configmaps/values": {"data": {"values.yaml": "a: 2\n", "half": "#" * 512, "one": "#", "bell": 'a: "\\a"'}},
     "chartarchives/upload": {
         "metadata": {"uid": "u1"},
         "spec": {"archive": ENCODED, "digest": "sha256:ab", "chart": {"name": "hello", "version": "0.1.0"}},
@@ -29,6 +29,7 @@ OBJECTS: dict[str, dict[str, Any]] = {
     "chartarchives/signed": {"metadata": {"uid": "u5"}, "spec": {"archive": ENCODED, "provenance": "signed"}},
     "secrets/signed": {"data": {"chart.tgz": ENCODED, "chart.tgz.prov": base64.b64encode(b"signed").decode()}},
     "configmaps/signed": {"binaryData": {"chart.tgz": ENCODED}, "data": {"chart.tgz.prov": "signed"}},
+    "secrets/odd": {"data": {"chart.tgz": ENCODED, "chart.tgz.prov": "c2ln*bmVk"}},
     "chartarchives/broken": {"metadata": {"uid": "u2"}, "spec": {"archive": "%%%"}},
     "secrets/own": {"metadata": {"uid": "u3"}, "type": "Opaque", "data": {"chart.tgz": ENCODED, "broken": "%%%"}},
     "configmaps/own": {"metadata": {"uid": "u4"}, "binaryData": {"chart.tgz": ENCODED}},
@@ -77,6 +78,11 @@ async def test_missing_values_are_an_error_unless_optional(kube: KubeClient, nam
     assert await _values(kube, name, key, optional=True) == {}
 
 
+async def test_control_characters_in_values_are_an_error(kube: KubeClient) -> None:
+    with pytest.raises(ValuesInvalid, match="key bell of ConfigMap values: values"):
+        await _values(kube, "values", "bell", kind="ConfigMap")
+
+
 @pytest.mark.parametrize(("key", "part"), [("broken", "base64"), ("list", "key list of Secret values")])
 async def test_malformed_values_are_an_error_even_if_optional(kube: KubeClient, key: str, part: str) -> None:
     with pytest.raises(ValuesInvalid, match=part) as caught:
@@ -122,16 +128,19 @@ async def test_missing_or_malformed_archive_names_the_object(kube: KubeClient, n
         await read_archive(kube, _archive(name, key), namespace="ns")
 
 
-async def test_archive_without_a_reference_is_refused(kube: KubeClient) -> None:
+@pytest.mark.parametrize("archive", [None, ArchiveSource()])
+async def test_archive_without_a_reference_is_refused(kube: KubeClient, archive: ArchiveSource | None) -> None:
     with pytest.raises(FormInvalid, match="names no"):
-        await read_archive(kube, None, namespace="ns")
+        await read_archive(kube, archive, namespace="ns")
 
 
 async def test_values_files_are_bounded_together(kube: KubeClient) -> None:
     reader = ValuesFileReader(kube, Settings(values_from_max_bytes=1024), namespace="ns")
-    source = ValuesRef(kind="Secret", name="values", key="values.yaml")
+    half, one = (ValuesRef(kind="ConfigMap", name="values", key=key) for key in ("half", "one"))
+    for _ in range(2):
+        await reader.read(half)
     with pytest.raises(ValuesInvalid, match="more than 1,024 bytes together"):
-        [await reader.read(source) for _ in range(1024)]
+        await reader.read(one)
 
 
 @pytest.mark.parametrize(
@@ -153,5 +162,6 @@ async def test_an_archive_without_provenance_has_none(kube: KubeClient) -> None:
         ArchiveSource(chart_archive_ref=NameRef(name="upload")),
         ArchiveSource(secret_ref=KeyRef(name="own", key="chart.tgz")),
         ArchiveSource(config_map_ref=KeyRef(name="own", key="chart.tgz")),
+        ArchiveSource(secret_ref=KeyRef(name="odd", key="chart.tgz")),
     ):
         assert (await read_archive(kube, source, namespace="ns")).provenance is None

@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from xapp_operator.errors import Invalid
-from xapp_operator.kube.resources import NAMESPACES, PODS, SECRETS, XAPPS, Resource
+from xapp_operator.kube.resources import (
+    NAMESPACES,
+    NODES,
+    PODS,
+    SECRETS,
+    SELF_SUBJECT_ACCESS_REVIEWS,
+    SELF_SUBJECT_REVIEWS,
+    SERVICE_CIDRS,
+    XAPPS,
+    Resource,
+)
 
 CLUSTER_ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
 
@@ -40,6 +50,11 @@ def test_a_name_that_would_change_the_path_is_refused(name: str) -> None:
 def test_an_object_of_a_namespaced_kind_needs_a_namespace() -> None:
     with pytest.raises(ValueError, match="is namespaced: pass a namespace"):
         PODS.path(name="a")
+
+
+def test_some_kinds_are_of_the_whole_cluster() -> None:
+    for each in (NAMESPACES, NODES, SERVICE_CIDRS, SELF_SUBJECT_ACCESS_REVIEWS, SELF_SUBJECT_REVIEWS):
+        assert each.path(namespace="ric") == each.path()
 
 
 def test_names_have_the_forms_of_manifests_and_rbac() -> None:

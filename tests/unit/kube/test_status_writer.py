@@ -44,6 +44,17 @@ def exact(value: Json) -> object:
 
 
 @example(old={"a": [{"b": 1}]}, new={"a": [{"b": True}]})
+@example(old={"a": {}}, new={"a": {"b": 1}})
+@example(old={"a": {"b": 1}}, new={"a": {"b": 2}})
+@example(old={"a": [1]}, new={"a": [1, 2]})
+@example(old={"a": [1]}, new={"a": [2]})
+@example(old={"a": [{}]}, new={"a": [{"b": 1}]})
+@example(old={"a": 1}, new={"a": {"b": 1}})
+@example(old={"a": {"b": 1}}, new={"a": 1})
+@example(old={"a": 1}, new={"a": [1]})
+@example(old={"a": [1]}, new={"a": 1})
+@example(old={"a": [[1]]}, new={"a": [{"b": 1}]})
+@example(old={"a": [{"b": 1}]}, new={"a": [[1]]})
 @given(old=STATUSES, new=STATUSES)
 def test_applying_the_difference_to_the_old_status_gives_the_new_one(old: JsonObject, new: JsonObject) -> None:
     assert exact(merged(old, merge_patch(old, new))) == exact(new)

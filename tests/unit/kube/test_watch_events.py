@@ -47,6 +47,10 @@ async def test_an_endless_line_is_refused() -> None:
     assert await read_names(b"x" * LINE_MAX_BYTES) == []
     with pytest.raises(ApiUnavailable, match=str(LINE_MAX_BYTES)):
         await read_names(b"x" * LINE_MAX_BYTES, b"x")
+    begun = [event_line("a")[:5], event_line("a")[5:]]
+    assert await read_names(*begun, b"x" * LINE_MAX_BYTES) == ["a"]
+    with pytest.raises(ApiUnavailable, match=str(LINE_MAX_BYTES)):
+        await read_names(*begun, b"x" * LINE_MAX_BYTES, b"x")
 
 
 def test_an_event_has_its_type_and_object() -> None:
@@ -83,6 +87,11 @@ def test_an_error_event_becomes_its_error(status: dict[str, object], error: type
     line = orjson.dumps({"type": "ERROR", "object": {"kind": "Status", **status}})
     with pytest.raises(error, match=re.escape(str(status["message"]))):
         parse_watch_event(line)
+
+
+def test_an_error_event_without_code_and_message_is_an_internal_error() -> None:
+    with pytest.raises(KubeError, match=r"^the Kubernetes API returned status 500$"):
+        parse_watch_event(b'{"type":"ERROR","object":{}}')
 
 
 def test_a_line_that_is_not_json_ends_the_watch() -> None:
