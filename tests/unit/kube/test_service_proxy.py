@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import WSMsgType, web
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
+from tests.support.fakes.api_server import FakeApiServer
 from tests.unit.kube.conftest import Connect
-from tests.unit.kube.fake_cluster import FakeCluster
+from tests.unit.kube.fake_cluster import FakeCluster, Transport, fake_credentials
 from xapp_operator.errors import (
     AccessDenied,
     ApiOverloaded,
@@ -25,9 +27,10 @@ from xapp_operator.errors import (
 )
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.proxy import service_proxy
-from xapp_operator.kube.proxy.proxy_request import ProxyRequest
+from xapp_operator.kube.proxy.proxy_request import ProxyRequest, ProxyResponse
 from xapp_operator.kube.proxy.service_proxy import remove_bytes, service_path
 from xapp_operator.kube.proxy.websocket_client import WebSocketRequest
+from xapp_operator.kube.transport import RequestIdentity
 
 STATUS_MAX_BYTES = 16 * 1024
 
@@ -65,6 +68,8 @@ async def test_a_prefix_is_removed_however_the_body_is_split(text: bytes, size: 
 async def test_only_what_may_be_the_prefix_is_held_back() -> None:
     stream = remove_bytes(pieces(b"abc/p", b"/q/", b"z", b"/p/"), b"/p/q")
     assert [each async for each in stream] == [b"abc", b"/z", b"/p/"]
+    formed_by_the_removal = remove_bytes(pieces(b"a/p/p/q/q", b"x"), b"/p/q")
+    assert [each async for each in formed_by_the_removal] == [b"a/p/q", b"x"]
 
 
 async def send(
@@ -136,7 +141,9 @@ async def test_links_in_pages_are_as_the_xapp_wrote_them(connect: Connect, kind:
 
     _, headers, body = await send(await connect(answer))
     assert body == (b'<a href="/next">' if rewritten else page)
-    assert (b"content-length" in {name.lower() for name, _ in headers}) is not rewritten
+    names = {name.lower() for name, _ in headers}
+    assert (b"content-length" in names) is not rewritten
+    assert b"content-type" in names
 
 
 def status_of(code: int, message: str, **changes: object) -> dict[str, object]:
@@ -155,16 +162,20 @@ def status_of(code: int, message: str, **changes: object) -> dict[str, object]:
         (502, "dial tcp: connection refused", UpstreamUnreachable, "the xApp refuses connections at this port"),
         (502, "malformed HTTP response", UpstreamUnreachable, "the xApp does not speak HTTP at this port"),
         (400, "other", UpstreamUnreachable, "does not speak HTTP"),
+        (502, "malformed dryRun", UpstreamUnreachable, "does not speak HTTP"),
     ],
 )
 async def test_an_error_of_the_api_server_is_told_from_one_of_the_xapp(
     connect: Connect, code: int, message: str, error: type[XAppError], says: str
 ) -> None:
-    media_types = iter(("application/json", "application/yaml"))
+    yaml = f"kind: Status\napiVersion: v1\nmessage: '{message}'\n".encode()
+    responses = iter(
+        (("application/json", web.json_response(status_of(code, message)).body), ("application/yaml", yaml))
+    )
 
     async def answer(_: web.Request) -> web.StreamResponse:
-        body = web.json_response(status_of(code, message)).body  # JSON is YAML too
-        return web.Response(body=body, status=code, headers={"Content-Type": next(media_types)})
+        media_type, body = next(responses)
+        return web.Response(body=body, status=code, headers={"Content-Type": media_type})
 
     client = await connect(answer)
     for _ in range(2):
@@ -192,6 +203,75 @@ async def test_a_response_of_the_xapp_is_passed_on(connect: Connect, code: int, 
 
     status, _, received = await send(await connect(answer))
     assert (status, received) == (code, sent)
+
+
+@pytest.mark.parametrize(("status", "media_type"), [(200, "application/json"), (500, "text/plain")])
+async def test_a_response_is_passed_on_as_it_arrives(connect: Connect, status: int, media_type: str) -> None:
+    read = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=status, headers={"Content-Type": media_type, "Content-Length": "4"})
+        await response.prepare(request)
+        await response.write(b"ab")
+        await read.wait()
+        await response.write(b"cd")
+        return response
+
+    client = await connect(answer)
+    received = b""
+    async with (
+        asyncio.timeout(20),
+        client.service_proxy().send(ProxyRequest("GET", "/", ()), path=PATH) as response,
+    ):
+        async for chunk in response.chunks():
+            received += chunk
+            read.set()
+    assert received == b"abcd"
+
+
+class Forwarding(Transport):
+    """Keeps the requests to forward; the answer to each is `error`."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(FakeApiServer(), fake_credentials("http://127.0.0.1:6443"))
+        self.forwarded: list[ProxyRequest] = []
+        self._error = error
+
+    @asynccontextmanager
+    async def proxy_request(self, request: ProxyRequest, *, identity: RequestIdentity) -> AsyncIterator[ProxyResponse]:
+        self.forwarded.append(request)
+        raise self._error
+        yield
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "says"),
+    [
+        (aiohttp.ServerDisconnectedError(), UpstreamUnreachable, "broke off: see the logs of its pods"),
+        (
+            aiohttp.ClientPayloadError(),
+            ApiUnavailable,
+            "the Kubernetes API does not respond: the connection was closed",
+        ),
+        (OSError(104, "reset by peer"), ApiUnavailable, "the Kubernetes API does not respond: reset by peer"),
+        (TimeoutError(), ApiUnavailable, "the Kubernetes API did not respond in time"),
+    ],
+)
+async def test_no_response_is_the_error_of_the_xapp_or_of_the_api_server(
+    error: Exception, expected: type[XAppError], says: str
+) -> None:
+    with pytest.raises(expected, match=says):
+        await send(KubeClient(Forwarding(error)))
+
+
+async def test_the_buffer_is_larger_for_a_body_of_unknown_length() -> None:
+    transport = Forwarding(TimeoutError())
+    known = [("Content-Length", "1")]
+    for headers, body in (((), None), (known, pieces(b"a")), ((), pieces(b"a"))):
+        with pytest.raises(ApiUnavailable):
+            await send(KubeClient(transport), headers=headers, body=body)
+    kibibytes = [each.buffer_bytes / 1024 for each in transport.forwarded]
+    assert kibibytes == [64, 64, 1024]
 
 
 @pytest.mark.parametrize("body", [b"not json", b""])
@@ -288,6 +368,7 @@ async def test_a_websocket_carries_messages_both_ways(connect: Connect) -> None:
     seen: dict[str, str] = {}
 
     async def answer(request: web.Request) -> web.StreamResponse:
+        seen["host"] = request.headers["Host"]
         seen.update(path=request.raw_path, authorization=request.headers["Authorization"], own=request.headers["X-Own"])
         seen["agent"] = request.headers.get("User-Agent", "none")
         websocket = web.WebSocketResponse(protocols=("chat",))
@@ -312,7 +393,13 @@ async def test_a_websocket_carries_messages_both_ways(connect: Connect) -> None:
         await websocket.send(text)
         assert await websocket.recv() == text.upper()
     await websocket.close()
-    assert seen == {"path": f"{PATH}/a;b?c=d", "authorization": "Bearer ours", "own": "1", "agent": "none"}
+    assert seen == {
+        "host": "xapp",
+        "path": f"{PATH}/a;b?c=d",
+        "authorization": "Bearer ours",
+        "own": "1",
+        "agent": "none",
+    }
 
 
 @pytest.mark.parametrize(
@@ -322,6 +409,7 @@ async def test_a_websocket_carries_messages_both_ways(connect: Connect) -> None:
         (503, status_of(503, "no endpoints available"), UpstreamUnreachable),
         (403, {"error": "of the xApp"}, InvalidStatus),
         (302, {}, InvalidStatus),
+        (302, status_of(403, "no"), InvalidStatus),
     ],
 )
 async def test_a_refused_websocket_tells_who_refused_it(

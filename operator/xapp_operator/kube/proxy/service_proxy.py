@@ -106,7 +106,7 @@ class ServiceProxy:
             return await open_websocket(proxied_request, seconds=seconds)
         except InvalidStatus as error:
             response = error.response
-            media_type, body = response.headers.get("Content-Type", ""), bytes(response.body or b"")
+            media_type, body = response.headers.get("Content-Type", ""), bytes(response.body)
             if (api_error := _api_server_error(response.status_code, media_type, body, path=path)) is not None:
                 raise api_error from None
             raise
