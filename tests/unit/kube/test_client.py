@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from tests.support.fakes.api_server import FakeApiServer
 from tests.support.fakes.clock import FakeClock
 from tests.unit.kube.conftest import Connect
-from tests.unit.kube.fake_cluster import FakeCluster
+from tests.unit.kube.fake_cluster import FakeCluster, Transport, fake_credentials
 from tests.unit.kube.test_advertise_address import node
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
-from xapp_operator.errors import AccessDenied, Conflict, NotFound, Unauthenticated
+from xapp_operator.errors import AccessDenied, ApiUnavailable, Conflict, KubeError, NotFound, Unauthenticated
 from xapp_operator.kube import advertise_address
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
@@ -22,7 +25,7 @@ from xapp_operator.kube.created_objects import delete_created
 from xapp_operator.kube.reader import first_page, is_namespace_terminating
 from xapp_operator.kube.request_encoding import PodLogOptions
 from xapp_operator.kube.resources import CONFIGMAPS, NAMESPACES, NODES, PODS, SERVICES, XAPPS
-from xapp_operator.kube.transport import ApiRequest
+from xapp_operator.kube.transport import ApiRequest, RequestIdentity
 
 CACHE_SECONDS = 60.0
 
@@ -55,13 +58,14 @@ async def test_a_list_is_read_in_pages(connect: Connect) -> None:
 
     found = await (await connect(pages)).list(PODS, namespace="ns")
     assert [text(obj(each, "metadata"), "name") for each in found.items] == ["0", "1", "2"]
+    assert {(each["apiVersion"], each["kind"]) for each in found.items} == {("v1", "Pod")}
     assert found.resource_version == "9"
 
 
 async def test_a_deletion_says_what_it_is_limited_to(connect: Connect) -> None:
-    recorder = Recorder()
+    recorder = Recorder({"kind": "Status"})
     client = await connect(recorder.handle)
-    await client.delete(PODS, "a", namespace="ns")
+    assert await client.delete(PODS, "a", namespace="ns") == {"kind": "Status"}
     await client.delete(
         PODS, "a", namespace="ns", uid="u", resource_version="7", propagation="Background", dry_run=True
     )
@@ -177,13 +181,93 @@ async def test_only_the_first_page_is_read(connect: Connect) -> None:
 
 
 async def test_metadata_alone_can_be_read(connect: Connect) -> None:
-    recorder = Recorder({"metadata": {}})
+    recorder = Recorder({"metadata": {}, "items": [{"metadata": {"name": "a"}}]})
     client = await connect(recorder.handle)
     await client.get(PODS, "a", namespace="ns", metadata_only=True)
-    await client.list(PODS, namespace="ns", metadata_only=True)
+    assert (await client.list(PODS, namespace="ns", metadata_only=True)).items == [{"metadata": {"name": "a"}}]
     await client.get(PODS, "a", namespace="ns")
     await client.list(PODS, namespace="ns")
     assert ["PartialObjectMetadata" in each for each in recorder.accepts] == [True, True, False, False]
+    assert [query for _, _, query, _ in recorder.seen] == [{}, {"limit": "500"}] * 2
+
+
+class Streams(Transport):
+    """Streams that end at once; each with the longest pause that its reader allows."""
+
+    def __init__(self) -> None:
+        super().__init__(FakeApiServer(), fake_credentials("http://127.0.0.1:6443"))
+        self.opened: list[tuple[ApiRequest, float | None]] = []
+
+    @asynccontextmanager
+    async def stream(
+        self, request: ApiRequest, *, identity: RequestIdentity, read_timeout: float | None
+    ) -> AsyncIterator[AsyncGenerator[bytes]]:
+        self.opened.append((request, read_timeout))
+        yield nothing()
+
+
+async def nothing() -> AsyncGenerator[bytes]:
+    for each in ():
+        yield each
+
+
+async def test_a_watch_asks_for_what_is_wanted_and_may_be_silent_for_its_time() -> None:
+    streams = Streams()
+    client = KubeClient(streams)
+    assert [each async for each in client.watch(PODS, timeout_seconds=30)] == []
+    everything = client.watch(
+        PODS, namespace="ns", label_selector="a=b", resource_version="7", metadata_only=True, initial_events=True
+    )
+    assert [each async for each in everything] == []
+
+    (plain, pause), (full, long_pause) = streams.opened
+    both = {"watch": "true", "allowWatchBookmarks": "true"}
+    assert (plain.method, plain.path, plain.headers, pause) == ("GET", "/api/v1/pods", {}, 40)
+    assert plain.params == both | {"timeoutSeconds": "30"}
+    assert (full.method, full.path) == ("GET", "/api/v1/namespaces/ns/pods")
+    assert full.headers == {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
+    seconds = int(full.params["timeoutSeconds"])
+    assert full.params == both | {
+        "timeoutSeconds": str(seconds),
+        "labelSelector": "a=b",
+        "resourceVersion": "7",
+        "sendInitialEvents": "true",
+        "resourceVersionMatch": "NotOlderThan",
+    }
+    assert 60 <= seconds <= 90
+    assert long_pause == seconds + 10
+
+
+@pytest.mark.parametrize(("follow", "pause"), [(False, 30), (True, None)])
+async def test_only_a_log_that_is_followed_may_be_silent(follow: bool, pause: float | None) -> None:
+    streams = Streams()
+    options = PodLogOptions(container="main", follow=follow)
+    async with KubeClient(streams).stream_log("a", options, namespace="ns") as chunks:
+        assert [each async for each in chunks] == []
+    [(request, allowed)] = streams.opened
+    assert (request.method, request.path, request.headers) == (
+        "GET",
+        "/api/v1/namespaces/ns/pods/a/log",
+        {"Accept": "*/*"},
+    )
+    assert (request.params, allowed) == (options.query_params(), pause)
+
+
+async def test_a_client_that_was_left_is_closed(connect: Connect) -> None:
+    recorder = Recorder({"gitVersion": "v1"})
+    async with await connect(recorder.handle) as client:
+        assert await client.server_version() == "v1"
+    with pytest.raises(ApiUnavailable, match="this process is ending"):
+        await client.server_version()
+
+
+@pytest.mark.parametrize("status", [400, 418])
+async def test_a_status_of_400_or_more_is_an_error(connect: Connect, status: int) -> None:
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        return web.json_response({"kind": "Status", "message": "no"}, status=status)
+
+    with pytest.raises(KubeError, match="no"):
+        await (await connect(refuse)).server_version()
 
 
 async def test_a_created_object_is_deleted_again_but_no_other(cluster: FakeCluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -12,6 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from websockets.exceptions import ConnectionClosedError
 
+from tests.support.eventually import eventually
 from xapp_operator.kube.proxy.proxy_request import AbortingResponse, ProxyRequest, send_proxy_request
 from xapp_operator.kube.proxy.websocket_client import WebSocketRequest, open_websocket
 
@@ -97,6 +99,36 @@ async def test_a_forwarded_request_is_bounded_and_unchanged() -> None:
 def test_the_first_header_of_a_name_counts() -> None:
     request = ProxyRequest("GET", "/", (("X-A", "1"), ("x-a", "2")))
     assert (request.header("x-a"), request.header("x-b")) == ("1", "")
+
+
+async def test_a_response_that_is_left_drops_what_was_not_sent() -> None:
+    left = asyncio.Event()
+
+    async def answer_unread(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await left.wait()
+        return response
+
+    async def body() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * 64 * KIBIBYTE
+
+    app = web.Application(client_max_size=KIBIBYTE)
+    app.router.add_put("/{path:.*}", answer_unread)
+    async with (
+        TestServer(app, host="127.0.0.1") as server,
+        aiohttp.ClientSession(response_class=AbortingResponse) as session,
+    ):
+        request = ProxyRequest("PUT", "/x", (), body())
+        async with send_proxy_request(session, request, origin=str(server.make_url("")).rstrip("/")) as found:
+            connection = found._response.connection
+            assert connection is not None
+            transport = connection.transport
+            assert transport is not None
+            await eventually(lambda: transport.get_write_buffer_size() > 0, what="the server to take no more")
+        assert transport.get_write_buffer_size() == 0
+        left.set()
 
 
 async def test_a_response_that_was_read_keeps_its_connection() -> None:
