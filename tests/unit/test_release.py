@@ -98,6 +98,22 @@ def test_a_release_has_the_wheel_of_the_command_line() -> None:
     assert text.index("hatchling build -t wheel -d dist") < text.index('"${wheels[@]}"')
 
 
+def test_the_guide_names_what_a_release_contains() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    guide = (
+        (ROOT / "docs" / "operations.md").read_text().partition("\n### Install a release\n")[2].partition("\n## ")[0]
+    )
+    assert "/.github/workflows/release.yml@refs/tags/v$VERSION" in guide
+    assert 'tags: ["v[0-9]+' in workflow
+    assert "CHARTS: ${{ steps.names.outputs.repository }}/charts\n" in workflow
+    assert "CHART=ghcr.io/$REPOSITORY/charts/xapp-operator\n" in guide
+    assert "cosign sign --yes --recursive" in workflow
+    assert "cosign verify" in guide
+    assert f"xapp_operator-{VERSION}-py3-none-any.whl" in guide
+    for folder in re.findall(r"github\.com/\$REPOSITORY/(manifests/[\w/-]+)\?ref=v\$VERSION", guide):
+        assert (ROOT / folder / "kustomization.yaml").is_file()
+
+
 def test_the_chart_of_a_release_names_its_image_and_its_runbooks() -> None:
     before = (ROOT / "manifests" / "chart" / "values.yaml").read_text()
     runbooks = "https://github.com/example/xapp-operator/blob/v1.2.3/docs/troubleshooting.md"
