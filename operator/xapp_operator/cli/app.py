@@ -30,7 +30,7 @@ HELP: Final = """Deploy, watch and configure xApps on a Kubernetes cluster, thro
 
 \b
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 no permission or not signed in, 5 refused input,
-6 not ready in time.
+6 not ready in time, 130 interrupted.
 """
 
 

@@ -7,6 +7,8 @@
     ├── InputRefused         5: the gateway refuses the input
     └── NotReadyInTime       6
 
+Ctrl-C ends a command with 130: see `command.py`.
+
 A message says what happened, the rule, and what to do. It never contains a token.
 """
 
