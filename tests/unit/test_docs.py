@@ -41,7 +41,7 @@ def test_make_targets_exist(document: str) -> None:
     assert {target for target in named if f"\n{target}:" not in MAKEFILE} == set()
 
 
-@pytest.mark.parametrize("document", [name for name in documents() if name.startswith("docs/")])
+@pytest.mark.parametrize("document", [name for name in documents() if name.startswith(("docs/", "README"))])
 def test_shell_blocks_run_or_are_marked_as_illustrations(document: str) -> None:
     lines = unmarked_shell_blocks((ROOT / document).read_text())
     assert lines == [], "mark them as tests/support/shell_blocks.py describes"
