@@ -77,7 +77,7 @@ def command(app: typer.Typer, name: str, *, example: str) -> Callable[[Command[P
         ]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        app.command(name, help=inspect.getdoc(function), epilog=_examples(example))(run)
+        app.command(name, help=inspect.getdoc(function), epilog=examples_text(example))(run)
         return function
 
     return register
@@ -113,6 +113,12 @@ def run_command(
         session.close()
 
 
-def _examples(lines: str) -> str:
+def command_group(summary: str, *, example: str) -> typer.Typer:
+    """Return a group of commands. Its help shows the examples, one command line a line."""
+    return typer.Typer(help=summary, epilog=examples_text(example), no_args_is_help=True)
+
+
+def examples_text(lines: str) -> str:
+    """Return the end of a help text: example command lines, which keep their line breaks."""
     shown = "\n".join(f"  {line}" for line in lines.strip().splitlines())
     return f"\b\nExamples:\n{shown}"

@@ -50,6 +50,19 @@ def test_help_has_an_example(xapp: Xapp, name: str) -> None:
     assert f"xapp {name}" in done.out.partition("Examples:")[2]
 
 
+@pytest.mark.parametrize("group", sorted({name.partition(" ")[0] for name in DESIGNED if " " in name}))
+def test_the_help_of_a_group_has_examples_of_its_commands(xapp: Xapp, group: str) -> None:
+    shown = xapp(group, "--help")
+    assert (shown.code, shown.err) == (0, "")
+    examples = [line.strip() for line in shown.out.partition("Examples:\n")[2].splitlines()]
+    assert examples
+    for example in examples:
+        program, *words = shlex.split(example)
+        assert program == "xapp"
+        command = commands()[" ".join(words[:2])]
+        command.make_context("xapp", words[2:])
+
+
 @pytest.mark.parametrize("name", sorted(DESIGNED))
 def test_examples_use_options_that_exist(name: str) -> None:
     command = commands()[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,16 @@ def test_config_set_sends_the_text_if_it_has_comments(gateway: StandInGateway, x
     gateway.reply(f"{path}/config", Reply(b"replicas: 2\n"), record)
     assert xapp("config", "set", "n/a", "replicas=3", "--gateway", gateway.url).code == 0
     assert (gateway.requests[-1].method, gateway.requests[-1].body) == ("PATCH", b'{"replicas": 3}')
+
+
+def test_config_set_takes_what_deploy_takes(gateway: StandInGateway, xapp: Xapp) -> None:
+    path = "/api/xapps/n/a"
+    gateway.reply(f"{path}/spec", Reply({"uid": "u", "generation": 3}))
+    gateway.reply(f"{path}/config", Reply(b"replicas: 2\n"), Reply({"name": "a", "namespace": "n"}, status=202))
+    options = ("log.level=debug", "--set", "replicas=3", "--set", "old=null", "--set-string", "port=80")
+    assert xapp("config", "set", "n/a", *options, "--gateway", gateway.url).code == 0
+    patch = {"log": {"level": "debug"}, "replicas": 3, "old": None, "port": "80"}
+    assert (gateway.requests[-1].method, json.loads(gateway.requests[-1].body)) == ("PATCH", patch)
 
 
 def test_files_without_values_are_sent_as_an_empty_object(tmp_path: Path) -> None:

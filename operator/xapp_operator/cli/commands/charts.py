@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from xapp_operator.api.json import obj, text
-from xapp_operator.cli.command import command
+from xapp_operator.cli.command import command, command_group
 from xapp_operator.cli.errors import CliError
 from xapp_operator.cli.http.client import Part
 from xapp_operator.cli.options import (
@@ -28,7 +28,10 @@ from xapp_operator.cli.questions import confirm
 from xapp_operator.cli.session import Session, Table, segment
 from xapp_operator.cli.values_input import read_file
 
-app = typer.Typer(help="List, upload and delete charts in the cluster.", no_args_is_help=True)
+app = command_group(
+    "List, upload and delete charts in the cluster.",
+    example="xapp chart upload hello-world-0.2.1.tgz -n ric-xapps\nxapp chart list -n ric-xapps",
+)
 
 TABLE: Final = Table(
     columns=(

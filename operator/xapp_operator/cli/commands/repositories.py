@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from xapp_operator.api.json import Json, JsonObject, text
-from xapp_operator.cli.command import command
+from xapp_operator.cli.command import command, command_group
 from xapp_operator.cli.errors import CliError, UsageError
 from xapp_operator.cli.options import (
     AllNamespacesOption,
@@ -27,7 +27,10 @@ from xapp_operator.cli.questions import ask_secret, confirm, read_secret_line
 from xapp_operator.cli.session import Session, Table, segment
 from xapp_operator.cli.values_input import read_file
 
-app = typer.Typer(help="List, save, remove and browse chart repositories.", no_args_is_help=True)
+app = command_group(
+    "List, save, remove and browse chart repositories.",
+    example="xapp repo add acme https://charts.example.com -n ric-xapps\nxapp repo charts acme -n ric-xapps",
+)
 
 TABLE: Final = Table(
     columns=(

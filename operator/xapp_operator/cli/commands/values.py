@@ -13,7 +13,7 @@ import typer
 
 from xapp_operator.api.json import JsonObject, text
 from xapp_operator.cli.changes import READY, Change, dry_run, send, send_or_try, show_dry_run
-from xapp_operator.cli.command import command
+from xapp_operator.cli.command import command, command_group
 from xapp_operator.cli.commands.deployments import version_of
 from xapp_operator.cli.connection.local_programs import edit_file
 from xapp_operator.cli.errors import CliError, NotReadyInTime, UsageError
@@ -34,7 +34,10 @@ from xapp_operator.cli.values_input import SetOption, SetStringOption, ValuesOpt
 from xapp_operator.cli.values_patch import patch_text
 from xapp_operator.config import CommandLineSettings
 
-app = typer.Typer(help="Show and change the values of an xApp.", no_args_is_help=True)
+app = command_group(
+    "Show and change the values of an xApp.",
+    example="xapp config get acme-ran-greeter\nxapp config set acme-ran-greeter log.level=debug --wait",
+)
 
 YAML: Final = "application/yaml"
 DEFAULT_EDITOR: Final = "vi"
@@ -81,20 +84,22 @@ def set_values(
     ] = None,
     namespace: NamespaceOption = None,
     values: ValuesOption = None,
+    set_options: SetOption = None,
     set_strings: SetStringOption = None,
     dry_run_only: DryRunOption = False,
     wait: WaitOption = False,
     timeout: TimeoutOption = DEFAULT_TIMEOUT,
     output: OutputOption = Format.TABLE,
 ) -> None:
-    """Change single values, or replace all of them with a file.
+    """Change single values, or replace all of them with a file. KEY=VALUE and --set mean the same.
 
     Comments stay if the keys that change are in the text already, or are added as a whole.
     """
     target = session.xapp(name, namespace)
-    change = _change(target, values or [], settings or [], set_strings or [])
+    single = [*(settings or []), *(set_options or [])]
+    change = _change(target, values or [], single, set_strings or [])
     if not values:
-        change = _with_comments(session, change, parse_settings(settings or [], set_strings or []))
+        change = _with_comments(session, change, parse_settings(single, set_strings or []))
     send_or_try(session, change, dry_run_only=dry_run_only, wait=wait, timeout=timeout, output=output)
 
 
