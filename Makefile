@@ -107,12 +107,13 @@ docs: venv ## Build the documentation as a website (dist/docs/index.html).
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 .PHONY: lock
-lock: venv ## Write the lock files with hashes from pyproject.toml and package.json (needs uv; UPGRADE=--upgrade updates versions).
+lock: venv ## Write the lock files with hashes from pyproject.toml and package.json (needs uv, see hack/requirements-uv.lock; UPGRADE=--upgrade updates versions).
 	@PATH="$(BIN):$$PATH"; compile="uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header"; \
 	  $$compile $(UPGRADE) pyproject.toml -o requirements.lock; \
 	  $$compile $(UPGRADE) pyproject.toml --extra cli --group dev -o requirements-dev.lock; \
 	  $$compile $(UPGRADE) --group build -o requirements-build.lock; \
 	  $$compile $(UPGRADE) --group node -o hack/requirements-node.lock; \
+	  $$compile $(UPGRADE) --group uv -o hack/requirements-uv.lock; \
 	  $$compile $(UPGRADE) --group go -o tests/localcluster/gotools/requirements-go.lock
 	@cd operator/dashboard && ../../hack/node --node-only npm install --package-lock-only --ignore-scripts
 

@@ -65,7 +65,10 @@ def test_the_tables_to_change_something_name_files_that_exist() -> None:
         ] == []
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock", "hack/requirements-node.lock"])
+@pytest.mark.parametrize(
+    "name",
+    ["requirements.lock", "requirements-dev.lock", "hack/requirements-node.lock", "hack/requirements-uv.lock"],
+)
 def test_lock_files_name_no_host(name: str) -> None:
     lines = (ROOT / name).read_text().splitlines()
     assert [line for line in lines if "://" in line or line.startswith("--")] == []

@@ -86,6 +86,24 @@ def test_every_go_module_is_updated() -> None:
     assert [each for each in modules if not any(fnmatch(each, pattern) for pattern in folders)] == []
 
 
+def test_the_lock_files_are_updated_by_a_workflow() -> None:
+    update = yaml.safe_load((ROOT / ".github" / "workflows" / "update-locks.yml").read_text())
+    (job,) = update["jobs"].values()
+    assert update["permissions"] == {"contents": "read"}
+    assert job["permissions"] == {"actions": "write", "contents": "write", "pull-requests": "write"}
+    with_token = [each["name"] for each in job["steps"] if "github.token" in str(each)]
+    assert with_token == ["Open a pull request"], "what builds and resolves packages gets no token"
+    steps = "\n".join(each.get("run", "") for each in job["steps"])
+    assert "make lock UPGRADE=--upgrade" in steps
+    (added,) = re.findall(r"git add --update -- '(.*)'", steps)
+    written = re.findall(r"-o (\S+\.lock)", (ROOT / "Makefile").read_text())
+    assert [name for name in written if not fnmatch(name, added)] == []
+    assert set(re.findall(r"--requirement (\S+)", steps)) <= set(written)
+    tests = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+    assert "workflow_dispatch" in tests[True], "YAML reads the key `on` as true"
+    assert "gh workflow run test.yml" in steps
+
+
 def test_the_workflow_of_releases_works_without_variables() -> None:
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
     assert text.count("vars.REGISTRY") == text.count("vars.REGISTRY || 'ghcr.io'") == 2
