@@ -31,7 +31,7 @@ class ClientAddresses:
     def of(self, connection: HTTPConnection) -> str:
         """Return the address of the client; it is empty if it is not known."""
         peer = connection.client.host if connection.client else ""
-        if not self._trusted_proxies or not self._is_trusted(parse_address(peer)):
+        if not self._is_trusted(parse_address(peer)):
             return peer
         forwarded = ",".join(connection.headers.getlist("x-forwarded-for")).split(",")
         for value in reversed(forwarded):
@@ -49,9 +49,7 @@ class ClientAddresses:
         return "" if address is None else client_key(address)
 
     def _is_trusted(self, address: IpAddress | None) -> bool:
-        return address is not None and any(
-            address.version == network.version and address in network for network in self._trusted_proxies
-        )
+        return address is not None and any(address in network for network in self._trusted_proxies)
 
 
 def client_key(address: IpAddress) -> str:

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
+from xapp_operator.gateway.http.media_types import quality
 from xapp_operator.telemetry.logs import get_logger
 
 BUILT_FOLDER: Final = Path(__file__).parent.parent / "static"
@@ -94,22 +95,8 @@ def new_nonce() -> str:
 
 def accepts_gzip(accept_encoding: str) -> bool:
     """Return whether a client accepts gzip, by its Accept-Encoding (RFC 9110, 12.5.3)."""
-    weights: dict[str, float] = {}
-    for each in accept_encoding.lower().split(","):
-        coding, *parameters = (part.strip() for part in each.split(";"))
-        weights[coding] = _weight(parameters)
-    return weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0))) > 0
-
-
-def _weight(parameters: list[str]) -> float:
-    for parameter in parameters:
-        name, _, value = parameter.partition("=")
-        if name.strip() == "q":
-            try:
-                return float(value)
-            except ValueError:
-                return 0.0
-    return 1.0
+    accepted = {each.partition(";")[0].strip(): quality(each) > 0 for each in accept_encoding.lower().split(",")}
+    return accepted.get("gzip", accepted.get("x-gzip", accepted.get("*", False)))
 
 
 def _read_assets(folder: Path) -> Iterator[tuple[str, Asset]]:

@@ -23,9 +23,9 @@ def accepts_yaml(request: Request) -> bool:
     for each in request.headers.get("accept", "").split(","):
         name = _media_type(each)
         if name in _YAML_TYPES:
-            yaml = max(yaml, _quality(each))
+            yaml = max(yaml, quality(each))
         elif name == _JSON_TYPE:
-            json = max(json, _quality(each))
+            json = max(json, quality(each))
     return yaml > json
 
 
@@ -33,12 +33,13 @@ def _media_type(header: str) -> str:
     return header.partition(";")[0].strip().lower()
 
 
-def _quality(media_range: str) -> float:
-    for parameter in media_range.split(";")[1:]:
+def quality(element: str) -> float:
+    """Return the weight of one element of an Accept header (RFC 9110, 12.4.2); one that is not positive means never."""
+    for parameter in element.split(";"):
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "q":
             try:
-                return min(max(float(value), 0.0), 1.0)
+                return min(float(value), 1.0)
             except ValueError:
                 return 0.0
     return 1.0

@@ -76,7 +76,7 @@ class _PartReceiver:
     complete: bool = False
     _completed: list[str] = field(default_factory=list)
     _current: PartRule | None = None
-    _size: int = 0
+    _size: int = field(init=False)
     _header_name: bytearray = field(default_factory=bytearray)
     _header_value: bytearray = field(default_factory=bytearray)
     _disposition: bytes = b""

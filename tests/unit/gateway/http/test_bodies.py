@@ -33,6 +33,16 @@ async def test_a_body_is_read_up_to_its_maximum() -> None:
     assert await read_json_object(request, what="body") == {"a": 1}
 
 
+@pytest.mark.parametrize(("size", "accepted"), [(65_536, True), (65_537, False)])
+async def test_a_json_object_has_a_maximum_of_its_own(size: int, accepted: bool) -> None:
+    request = make_request(messages=body_messages(b'{"a":1}'.ljust(size)))
+    if accepted:
+        assert await read_json_object(request, what="body") == {"a": 1}
+        return
+    with pytest.raises(ContentTooLarge, match="body has more than 65,536 bytes, which is the maximum here: send less"):
+        await read_json_object(request, what="body")
+
+
 async def test_a_client_that_goes_is_noticed() -> None:
     messages: list[Message] = [body_messages(b"a", b"")[0], {"type": "http.disconnect"}]
     with pytest.raises(ClientDisconnect):
@@ -74,8 +84,8 @@ class SlowClient:
         self._chunks = [*chunks]
         self.clock = FakeClock()
 
-    def read(self, *, seconds: float = 600.0, pause: float = 0.0) -> int:
-        """Return the size of the body; the reader pauses after each chunk."""
+    def read(self, *, seconds: float | None = None, pause: float = 0.0) -> int:
+        """Return the size of the body; the reader pauses after each chunk. Without `seconds`, the default counts."""
         sizes: list[int] = []
 
         async def receive() -> Message:
@@ -86,7 +96,8 @@ class SlowClient:
         async def read_all() -> None:
             request: Request = make_request()
             slow: Callable[[], Coroutine[Any, Any, Message]] = receive
-            async for chunk in iter_body(Request(request.scope, slow), seconds=seconds):
+            options = {} if seconds is None else {"seconds": seconds}
+            async for chunk in iter_body(Request(request.scope, slow), **options):
                 sizes.append(len(chunk))
                 await asyncio.sleep(pause)
 
@@ -105,6 +116,9 @@ def test_a_body_may_be_slow_if_enough_arrives_in_each_period() -> None:
     with pytest.raises(MalformedRequest):
         SlowClient((6.0, BODY_MIN_BYTES - 1), (6.0, 1)).read()
     assert SlowClient((6.0, BODY_MIN_BYTES), (6.0, 1)).read() == BODY_MIN_BYTES + 1
+    assert SlowClient(*[(6.0, BODY_MIN_BYTES)] * 2, (6.0, 1)).read() == 2 * BODY_MIN_BYTES + 1
+    with pytest.raises(MalformedRequest):
+        SlowClient((6.0, BODY_MIN_BYTES), (6.0, BODY_MIN_BYTES - 1), (6.0, 1)).read()
 
 
 def test_the_time_of_the_reader_does_not_count_but_the_whole_body_has_a_limit() -> None:

@@ -63,3 +63,8 @@ def test_only_files_of_the_folder_are_assets(tmp_path: Path) -> None:
     assert found is not None
     assert sorted(found.assets) == ["a.js", "fonts/a.woff2"]
     assert (found.assets["a.js"].compressed, found.assets["fonts/a.woff2"].compressed) == (b"packed", None)
+    assert len(found.assets["a.js"].tag) == 24
+    assert repr(found) == "DashboardFiles()"
+    assert repr(found.assets["a.js"]) == (
+        f"Asset(media_type='text/javascript; charset=utf-8', tag='{found.assets['a.js'].tag}')"
+    )

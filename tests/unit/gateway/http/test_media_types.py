@@ -36,6 +36,8 @@ def test_a_body_without_a_content_type_is_json() -> None:
         ("text/html, application/yaml;q=0.1", True),
         ("application/json, application/yaml", False),
         ("application/yaml, application/json", False),
+        ("application/yaml, application/json;q=1", False),
+        ("application/yaml;q=nan", False),
         ("application/json;q=0.5, application/yaml;q=0.6", True),
         ("application/json;q=0.6, application/yaml;q=0.5", False),
         ("application/yaml;q=0", False),

@@ -119,6 +119,13 @@ async def test_the_header_of_a_name_may_be_written_in_any_case(received: Receive
     assert received.data == {"form": b"a"}
 
 
+async def test_a_file_may_be_removed_before_the_request_ends(received: Received) -> None:
+    request = make_request(headers=TYPE, messages=body_messages(body(part("chart", b"c"))))
+    async with receive_parts(request, rules=RULES, folder=received.folder) as parts:
+        parts.files["chart"].unlink()
+    assert_nothing_left(received)
+
+
 @pytest.mark.parametrize(("number", "accepted"), [(16, True), (17, False)])
 async def test_the_headers_of_a_part_are_bounded(received: Received, number: int, accepted: bool) -> None:
     whole = body(part("form", b"a", *["X-A: b"] * (number - 1)))

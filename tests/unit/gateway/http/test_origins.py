@@ -43,6 +43,7 @@ def test_a_host_without_its_port(host: str, expected: str) -> None:
         ("ftp://a", "a", False),
         ("a", "a", False),
         ("http", "a", False),
+        ("http", ":80", False),
         ("null", "a", False),
     ],
 )

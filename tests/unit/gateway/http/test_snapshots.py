@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
 
+from tests.unit.gateway.http.http_connections import in_simulated_time
+from tests.unit.gateway.http.http_connections import now as loop_now
 from xapp_operator.errors import MalformedRequest, SnapshotExpired
 from xapp_operator.gateway.http.pagination import SequenceSnapshot
 from xapp_operator.gateway.http.snapshots import Snapshots
@@ -42,11 +45,13 @@ async def test_a_walk_is_its_callers_and_of_one_list() -> None:
     with pytest.raises(MalformedRequest) as refused:
         snapshots.find(token, caller="jane", key=("xapps", "b"))
     assert refused.value.errors[0].field == "snapshot"
-    snapshots.end(token, caller="joe")
+    errors = [snapshots.end(token, caller="joe"), snapshots.end("unknown", caller="jane")]
     assert snapshots.find(token, caller="jane", key=("xapps", "a")) is kept
-    snapshots.end(token, caller="jane")
+    errors.append(snapshots.end(token, caller="jane"))
     assert kept.closed
     assert not is_alive(snapshots, token)
+    assert {type(each) for each in errors} == {SnapshotExpired}
+    assert len(token) == 22
 
 
 async def test_a_walk_ends_after_its_time_even_if_it_is_used() -> None:
@@ -59,9 +64,45 @@ async def test_a_walk_ends_after_its_time_even_if_it_is_used() -> None:
     now = SNAPSHOT_SECONDS
     assert not is_alive(snapshots, token)
     assert is_alive(snapshots, later)
-    now = 2 * SNAPSHOT_SECONDS
+    assert len(snapshots) == 1
+    now = 2 * SNAPSHOT_SECONDS - 1
     snapshots.expire()
     assert len(snapshots) == 0
+
+
+async def test_a_snapshot_that_can_no_longer_be_read_ends_its_walk() -> None:
+    snapshots = Snapshots(per_caller=4)
+    kept = [items(), items()]
+    tokens = [snapshots.begin(each, caller="jane", key="list") for each in kept]
+    kept[0].close()
+    assert [is_alive(snapshots, token) for token in tokens] == [False, True]
+    assert len(snapshots) == 1
+    kept[1].close()
+    snapshots.expire()
+    assert len(snapshots) == 0
+
+
+async def test_a_new_walk_takes_the_place_of_those_whose_time_is_over() -> None:
+    now = 0.0
+    snapshots = Snapshots(per_caller=4, clock=lambda: now)
+    kept = items()
+    snapshots.begin(kept, caller="joe", key="list")
+    now = SNAPSHOT_SECONDS
+    token = begin(snapshots)
+    assert (kept.closed, is_alive(snapshots, token), len(snapshots)) == (True, True, 1)
+
+
+def test_a_walk_that_nobody_uses_ends_in_time() -> None:
+    async def test() -> None:
+        snapshots = Snapshots(per_caller=4, clock=loop_now)
+        kept = items()
+        snapshots.begin(kept, caller="jane", key="list")
+        await asyncio.sleep(SNAPSHOT_SECONDS - 1)
+        assert not kept.closed
+        await asyncio.sleep(2)
+        assert kept.closed
+
+    in_simulated_time(test)
 
 
 async def test_a_caller_with_too_many_walks_loses_the_one_that_was_not_used() -> None:
@@ -105,3 +146,31 @@ async def test_one_large_walk_displaces_none_of_others() -> None:
 
     assert is_alive(snapshots, calm, "calm")
     assert not is_alive(snapshots, large, "hog")
+
+
+async def test_a_walk_larger_than_the_maximum_is_kept_while_it_is_the_only_one() -> None:
+    snapshots = Snapshots(per_caller=16, max_bytes=10_000)
+    large = begin(snapshots, "hog", memory_bytes=50_000)
+    assert is_alive(snapshots, large, "hog")
+    small = begin(snapshots, "calm", memory_bytes=1)
+    assert [is_alive(snapshots, large, "hog"), is_alive(snapshots, small, "calm")] == [False, True]
+
+
+async def test_of_two_equal_callers_the_one_who_wants_more_loses() -> None:
+    snapshots = Snapshots(per_caller=16, max_snapshots=3)
+    tokens = {begin(snapshots, name): name for name in ("first", "first", "second", "second")}
+    assert [is_alive(snapshots, token, name) for token, name in tokens.items()] == [True, True, False, True]
+
+
+async def test_a_replica_keeps_256_walks_of_64_mib_together() -> None:
+    snapshots = Snapshots(per_caller=16)
+    for number in range(257):
+        begin(snapshots, f"user-{number}")
+    assert len(snapshots) == 256
+
+    snapshots, half = Snapshots(per_caller=16), 32 * 1024 * 1024
+    begin(snapshots, "first", memory_bytes=half)
+    begin(snapshots, "second", memory_bytes=half)
+    assert len(snapshots) == 2
+    begin(snapshots, "third", memory_bytes=1)
+    assert len(snapshots) == 2
