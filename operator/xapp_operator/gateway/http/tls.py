@@ -32,7 +32,6 @@ class CertificateUnusable(XAppError):
     """The files of XAPP_TLS_CERT and XAPP_TLS_KEY."""
 
     title = "Certificate not usable"
-    permanent = True
 
 
 class _Pair(NamedTuple):

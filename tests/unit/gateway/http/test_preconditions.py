@@ -40,7 +40,9 @@ def test_a_version_is_a_generation_or_a_uid_or_both(
     assert ExpectedXApp.of(make_request(headers=headers)) == ExpectedXApp(uid, generation)
 
 
-@pytest.mark.parametrize("header", ['"', '""', '"3', '3"', "3, 4", f"{UID}/", "/3", f"3/{UID}", "W/3", "a", "9" * 19])
+@pytest.mark.parametrize(
+    "header", ['"', '""', '"3', '3"', '"33', '33"', "3, 4", f"{UID}/", "/3", f"3/{UID}", "W/3", "a", "9" * 19]
+)
 def test_another_version_is_refused(header: str) -> None:
     with pytest.raises(MalformedRequest, match="generation of the xApp") as caught:
         ExpectedXApp.of(make_request(headers={"If-Match": header}))

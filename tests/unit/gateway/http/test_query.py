@@ -32,6 +32,8 @@ def test_unknown_and_repeated_parameters_are_named() -> None:
     )
     assert [each.field for each in unknown.errors] == ["pgae", "zzz"]
     assert unknown.errors[1].message == "is not a parameter here: known parameters are page, sort, tag"
+    only_unknown = refusal(StrictQuery(b"zzz=1&page=2&tag=1&tag=2"), "page", repeatable=("tag",))
+    assert [each.field for each in only_unknown.errors] == ["zzz"]
     assert refusal(StrictQuery(b"a=1")).message == '"a" is not a parameter here: known parameters are none'
     twice = refusal(StrictQuery(b"page=1&tag=1&tag=2&page=2"), "page", repeatable=("tag",))
     assert [(each.field, each.message) for each in twice.errors] == [("page", "is given more than once: send it once")]
@@ -49,6 +51,11 @@ def test_unknown_and_repeated_parameters_are_named() -> None:
 )
 def test_what_cannot_be_read_is_refused(raw: bytes, says: str) -> None:
     assert says in refusal(StrictQuery(raw), "a", repeatable=("a",)).message
+
+
+def test_the_first_parameter_with_control_characters_is_named() -> None:
+    [error] = refusal(StrictQuery(b"a=1&b=%00&c=%00"), "a", "b", "c").errors
+    assert error.field == "b"
 
 
 def test_as_many_parameters_as_the_maximum_are_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import socket
 import ssl
@@ -21,6 +22,7 @@ from cryptography.x509.oid import NameOID
 from tests.localcluster.pki import Authority, KeyPair
 from tests.localcluster.waiting import wait_until
 from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
+from tests.unit.gateway.http.http_connections import in_simulated_time, now
 from xapp_operator.config import Settings
 from xapp_operator.gateway.http import tls
 from xapp_operator.gateway.http.connections import HEAD_MAX_BYTES
@@ -283,6 +285,35 @@ def test_a_broken_pair_at_the_start_is_an_error(authority: Authority, files: Key
     BREAK[how](files, authority.issue("other", common_name="other"))
     with pytest.raises(CertificateUnusable, match="XAPP_TLS_KEY"):
         TlsCertificate(files.certificate, files.key)
+
+
+@pytest.mark.parametrize(("size", "accepted"), [(262_144, True), (262_145, False)])
+def test_the_files_have_a_maximum_size(files: KeyPair, size: int, accepted: bool) -> None:
+    pem = files.certificate.read_bytes().rstrip()
+    files.certificate.write_bytes(b"#" * (size - len(pem) - 1) + b"\n" + pem)
+    if accepted:
+        TlsCertificate(files.certificate, files.key)
+        return
+    with pytest.raises(CertificateUnusable, match="are not a certificate and its key"):
+        TlsCertificate(files.certificate, files.key)
+
+
+def test_the_files_are_read_again_every_ten_seconds(files: KeyPair) -> None:
+    times: list[float] = []
+
+    class Certificate(TlsCertificate):
+        def reload(self) -> None:
+            times.append(now())
+            super().reload()
+
+    async def test() -> None:
+        certificate = Certificate(files.certificate, files.key)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(35):
+                await certificate.follow_files()
+        assert times == pytest.approx([10, 20, 30])
+
+    in_simulated_time(test)
 
 
 @pytest.mark.parametrize("given", [{"tls_cert": "/tls.crt"}, {"tls_key": "/tls.key"}])

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.errors import FormInvalid
-from xapp_operator.gateway.http.validation import validate_body
+from xapp_operator.config import Settings
+from xapp_operator.errors import FieldError, FormInvalid
+from xapp_operator.gateway.http.validation import field_errors, form_invalid, namespace_errors, validate_body
 
 FIELD_ERRORS_MAX = 50
 
@@ -72,6 +73,58 @@ def test_a_misspelt_field_is_named_before_the_missing_one() -> None:
 def test_a_response_names_a_bounded_number_of_fields() -> None:
     error = refusal({"name": "x", **{f"unknown-{at}": at for at in range(FIELD_ERRORS_MAX + 10)}})
     assert len(error.errors) == FIELD_ERRORS_MAX
+
+
+def test_an_error_names_the_first_of_a_bounded_number_of_fields() -> None:
+    errors = [FieldError(f"field-{at}", "is wrong") for at in range(FIELD_ERRORS_MAX + 10)]
+    error = form_invalid(errors)
+    assert error.message == "field-0 is wrong (49 more in errors)"
+    assert [each.field for each in error.errors] == [f"field-{at}" for at in range(FIELD_ERRORS_MAX)]
+
+
+def test_a_body_has_control_characters_in_unchecked_fields_only() -> None:
+    body: JsonObject = {"name": "a\x00"}
+    assert validate_body(body, Body, unchecked=("name",)).name == "a\x00"
+    assert [each.field for each in refusal(body).errors] == ["name"]
+    many: JsonObject = {f"unknown-{at}": "\x00" for at in range(FIELD_ERRORS_MAX + 10)}
+    assert len(refusal(many).errors) == FIELD_ERRORS_MAX
+
+
+@pytest.mark.parametrize(
+    ("served", "errors"),
+    [
+        ((), []),
+        (("ric", "other"), []),
+        (
+            ("other", "third"),
+            [FieldError("ns", "must be one of the namespaces that this gateway serves: other, third")],
+        ),
+    ],
+)
+def test_a_namespace_that_is_not_served_is_an_error(served: tuple[str, ...], errors: list[FieldError]) -> None:
+    settings = Settings().model_copy(update={"namespaces": served})
+    assert list(namespace_errors("ric", settings, field="ns")) == errors
+
+
+class Pattern(BaseModel):
+    name: str = Field(pattern="^a$")
+    secret: str = ""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [(None, "must match pattern '^a$'"), ({}, "must match pattern '^a$'"), ({"name": "must be a"}, "must be a")],
+)
+def test_the_rule_of_a_pattern_can_be_told_in_words(rules: dict[str, str] | None, message: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Pattern.model_validate({"name": "b", "c": 1})
+    found = list(field_errors(caught.value, Pattern, prefix="form.", hidden=("secret",), pattern_rules=rules))
+    assert found == [
+        FieldError("form.c", "is not a known field: known fields are name"),
+        FieldError("form.name", message),
+    ]
 
 
 def test_an_unknown_field_is_shortened() -> None:
