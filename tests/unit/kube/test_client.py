@@ -207,7 +207,8 @@ class Streams(Transport):
 
 
 async def nothing() -> AsyncGenerator[bytes]:
-    for each in ():
+    chunks: tuple[bytes, ...] = ()
+    for each in chunks:
         yield each
 
 

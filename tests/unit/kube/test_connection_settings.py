@@ -33,6 +33,7 @@ def credentials(
         ("https://127.0.0.1:6443", None),
         ("https://localhost:6443", None),
         ("https://api.internal:6443", None),
+        ("https://", None),
     ],
 )
 def test_a_proxy_of_the_environment_is_for_other_machines(

@@ -8,7 +8,9 @@ import stat
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import aclosing, nullcontext
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from aiohttp import web
@@ -249,6 +251,7 @@ async def test_an_unusable_kubeconfig_is_an_error_without_its_path(tmp_path: Pat
     with pytest.raises(KubeError, match="KUBECONFIG cannot be used") as caught:
         await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig)))
     assert str(tmp_path) not in caught.value.message
+    assert caught.value.permanent
 
 
 async def test_a_pod_uses_its_service_account_and_reads_the_token_again(
@@ -257,6 +260,9 @@ async def test_a_pod_uses_its_service_account_and_reads_the_token_again(
     address = await tls.start()
     token = tmp_path / "token"
     token.write_text("first\n")
+    now = datetime(2001, 1, 1, tzinfo=UTC)
+    clock = SimpleNamespace(now=lambda: now)
+    monkeypatch.setattr(incluster_config, "datetime", SimpleNamespace(datetime=clock, timedelta=timedelta))
     monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
     monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tls.ca))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
@@ -267,6 +273,10 @@ async def test_a_pod_uses_its_service_account_and_reads_the_token_again(
         assert client.credentials.kubeconfig_path is None
         assert (await who(client))["Authorization"] == "Bearer first"
         assert (await client.credentials.connection()).token == "first"
+        token.write_text("second\n")
+        now += timedelta(minutes=2)
+        await client.credentials.refresh()
+        assert (await who(client))["Authorization"] == "Bearer second"
 
 
 async def test_a_missing_cluster_is_an_error_that_names_the_fix(
@@ -275,5 +285,17 @@ async def test_a_missing_cluster_is_an_error_that_names_the_fix(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(KubeError, match="set KUBECONFIG"):
+    with pytest.raises(KubeError, match="set KUBECONFIG") as caught:
         await KubeClient.connect(Settings())
+    assert caught.value.permanent
+
+
+async def test_the_kubeconfig_of_the_user_is_used_where_none_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    (tmp_path / ".kube").mkdir()
+    path = write_kubeconfig(tmp_path / ".kube" / "config", cluster={"server": "http://192.0.2.1"}, user={})
+    async with await KubeClient.connect(Settings()) as client:
+        assert (client.credentials.server, client.credentials.kubeconfig_path) == ("http://192.0.2.1", str(path))

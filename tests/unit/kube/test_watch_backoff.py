@@ -19,6 +19,9 @@ from xapp_operator.kube.watch import watch_cache
 from xapp_operator.kube.watch.watch_cache import WatchCache
 from xapp_operator.telemetry.metrics import METRICS
 
+Line = bytes | float
+"""A line of a watch, or a pause in seconds."""
+
 LISTED = orjson.dumps(
     {
         "type": "BOOKMARK",
@@ -31,7 +34,7 @@ BOOKMARK = orjson.dumps({"type": "BOOKMARK", "object": {"metadata": {"resourceVe
 class Streams(Transport):
     """Watches that end at once: with an error, or after some lines. The last one stands for all that follow."""
 
-    def __init__(self, cluster: FakeCluster, *answers: Exception | Sequence[bytes]) -> None:
+    def __init__(self, cluster: FakeCluster, *answers: Exception | Sequence[Line]) -> None:
         super().__init__(cluster.server, fake_credentials("http://127.0.0.1:6443"))
         self.opened: list[ApiRequest] = []
         self.times: list[float] = []
@@ -53,9 +56,12 @@ class Streams(Transport):
         return [later - earlier for earlier, later in zip(self.times, self.times[1:], strict=False)]
 
 
-async def _lines(lines: Sequence[bytes]) -> AsyncGenerator[bytes]:
+async def _lines(lines: Sequence[Line]) -> AsyncGenerator[bytes]:
     for line in lines:
-        yield line + b"\n"
+        if isinstance(line, bytes):
+            yield line + b"\n"
+        else:
+            await asyncio.sleep(line)
 
 
 @pytest.fixture
@@ -125,6 +131,7 @@ def test_a_watch_continues_from_the_last_version(cluster: FakeCluster) -> None:
         await asyncio.sleep(3)
         assert [each.params.get("resourceVersion") for each in streams.opened[:4]] == [None, "7", "9", "9"]
         assert [each.params.get("sendInitialEvents") for each in streams.opened[:2]] == ["true", None]
+        assert [each.headers for each in streams.opened[:2]] == [{}, {}]  # whole objects
 
     run_cache(cluster, streams, test)
 
@@ -167,6 +174,38 @@ def test_a_refused_watch_has_contact_and_a_broken_one_has_not(cluster: FakeClust
 
     run_cache(cluster, Streams(cluster, AccessDenied("no")), refused)
     run_cache(cluster, Streams(cluster, ApiUnavailable("down")), broken)
+
+
+def test_each_event_is_contact(cluster: FakeCluster) -> None:
+    async def test(cache: WatchCache[str]) -> None:
+        await asyncio.sleep(50)
+        assert cache.last_contact == 40
+
+    run_cache(cluster, Streams(cluster, [LISTED, 40.0, BOOKMARK, 60.0]), test)
+
+
+def test_each_page_of_a_list_is_contact(cluster: FakeCluster) -> None:
+    streams = Streams(cluster, Invalid("no such parameter"), ApiUnavailable("down"))
+
+    async def test(cache: WatchCache[str]) -> None:
+        await asyncio.sleep(1)
+        assert cache.last_contact == streams.times[1]  # when it was listed
+
+    run_cache(cluster, streams, test)
+
+
+def test_others_run_while_many_events_are_read(cluster: FakeCluster) -> None:
+    event = orjson.dumps({"type": "ADDED", "object": {"metadata": {"name": "a", "resourceVersion": "5"}}})
+    turns: list[bool] = []
+
+    async def test(cache: WatchCache[str]) -> None:
+        while not cache.synced.is_set():
+            turns.append(True)
+            await asyncio.sleep(0)
+        assert 5 <= len(turns) <= 20
+        assert cluster.clock.monotonic() == 0
+
+    run_cache(cluster, Streams(cluster, [*[event] * 1000, LISTED, 60.0]), test)
 
 
 def test_each_kind_of_failure_is_reported_once(cluster: FakeCluster) -> None:

@@ -261,6 +261,28 @@ async def test_an_own_write_older_than_the_watch_is_ignored(begin: Begin) -> Non
     assert setup.received == []
 
 
+async def test_an_own_write_that_the_watch_has_reported_is_not_reported_again(begin: Begin) -> None:
+    setup = await begin()
+    written = await setup.server.apply("a", color="blue")
+    await setup.until_changes(("MODIFIED", "a", "blue"))
+    setup.cache.store_written(written)
+    assert setup.received == []
+
+
+async def test_an_own_write_that_removed_the_object_is_followed_by_its_deletion(begin: Begin) -> None:
+    setup = await begin()
+    removed = xapp("a", version=104, color="blue")
+    setup.cache.store_written(removed)
+    await setup.server.send_event("DELETED", removed)
+    await setup.until_changes(("MODIFIED", "a", "blue"), ("DELETED", "a", "blue"))
+
+
+async def test_an_own_write_is_cached_before_the_list(connect: Connect) -> None:
+    cache = WatchCache(await connect(ListWatchServer().handle), XAPPS, transform=color)
+    cache.store_written(xapp("a", version=1))
+    assert cache.get(namespace="ric", name="a") == "red"
+
+
 async def test_a_list_older_than_an_own_write_does_not_undo_it(begin: Begin) -> None:
     setup = await begin()
     setup.cache.store_written(xapp("new", version=110))
@@ -272,11 +294,13 @@ async def test_a_list_older_than_an_own_write_does_not_undo_it(begin: Begin) -> 
     assert setup.known() == {"a": "blue", "b": "blue", "c": "red", "new": "red"}
 
 
-async def test_a_cluster_restored_from_a_backup_replaces_the_cache(begin: Begin) -> None:
+@pytest.mark.parametrize("newest", ["a", "d"])
+async def test_a_cluster_restored_from_a_backup_replaces_the_cache(begin: Begin, newest: str) -> None:
     setup = await begin()
-    await setup.server.apply("a", color="blue")
-    await setup.server.apply("d")
-    await setup.until_changes(("MODIFIED", "a", "blue"), ("ADDED", "d", "red"))
+    changes: list[Change] = [("MODIFIED", "a", "blue"), ("ADDED", "d", "blue")]
+    for change in changes if newest == "d" else changes[::-1]:
+        await setup.server.apply(change[1], color="blue")
+        await setup.until_changes(change)
     setup.server.objects = {("ric", name): xapp(name, version=50) for name in ("a", "b", "c")}
     setup.server.version = 51
     setup.server.history.clear()
@@ -284,7 +308,7 @@ async def test_a_cluster_restored_from_a_backup_replaces_the_cache(begin: Begin)
     await setup.until_requested("watch from 105")
     await setup.server.end_watches()
     await eventually(lambda: "d" not in setup.known(), what="the list to be believed")
-    assert setup.received == [*(("MODIFIED", name, "red") for name in ("a", "b", "c")), ("DELETED", "d", "red")]
+    assert setup.received == [*(("MODIFIED", name, "red") for name in ("a", "b", "c")), ("DELETED", "d", "blue")]
     setup.received.clear()
     await setup.server.apply("b", color="blue")
     await setup.until_changes(("MODIFIED", "b", "blue"))
@@ -340,19 +364,22 @@ async def test_each_namespace_is_watched_separately(begin: Begin) -> None:
     assert setup.cache.get(namespace="other", name="y") == "red"
     setup.cache.store_written(setup.server.add_object("z", namespace="elsewhere"))
     assert "z" not in setup.known()
+    setup.cache.store_written(setup.server.add_object("z", namespace="other"))
+    assert "z" in setup.known()
 
 
 async def test_a_relist_of_one_namespace_leaves_the_others_alone(begin: Begin) -> None:
     setup = await begin(namespaces=("ric", "other"))
     await setup.server.apply("y", namespace="other")
     await setup.until_changes(("ADDED", "y", "red"))
+    del setup.server.objects[("ric", "b")]
     setup.server.expire_history()
     setup.server.forgotten = 104
     await setup.server.end_watches()
     await setup.until_requested("list as events", times=3)
     await setup.server.apply("a", color="blue")
-    await setup.until_changes(("MODIFIED", "a", "blue"))
-    assert setup.known() == {"a": "blue", "b": "red", "c": "red", "y": "red"}
+    await setup.until_changes(("DELETED", "b", "red"), ("MODIFIED", "a", "blue"))
+    assert setup.known() == {"a": "blue", "c": "red", "y": "red"}
 
 
 async def test_a_sync_timeout_quotes_the_error_of_the_server(connect: Connect) -> None:

@@ -285,7 +285,6 @@ class WatchCache(Generic[T]):
             for item in page.items:
                 self._store_listed(scope, item, listing=listing)
             version = int(page.resource_version)
-            await asyncio.sleep(0)
         self._finish_list(scope, listing=listing, version=version)
 
     def _store_listed(self, scope: _WatchScope, body: JsonObject, *, listing: set[ObjectKey]) -> None:
