@@ -28,6 +28,7 @@ and what to do. It never contains a secret, a value that a user sent, or a local
     │   ├── HelmTimeout
     │   ├── HookFailed                   a hook of the chart, such as a test, ended with a failure
     │   ├── KindNotServed                not permanent: its CustomResourceDefinition may be installed later
+    │   ├── ReleaseHeld              another helm process of this operator works on it
     │   ├── ReleaseRecordDamaged         helm cannot read it either
     │   └── ReleaseTooLarge
     ├── KubeError
@@ -222,6 +223,10 @@ class HelmError(XAppError):
     """Helm failed; the message is helm's own, shortened and without secrets."""
 
     status, title = 502, "Helm failed"
+
+
+class ReleaseHeld(HelmError):
+    pass
 
 
 class HelmTimeout(HelmError):

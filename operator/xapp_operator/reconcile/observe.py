@@ -101,7 +101,7 @@ class Observer:
         requests = _annotation_requests(xapp, draft)
         draft = replace(draft, attempt=requests.clear_attempt(draft.attempt))
         deleting = xapp.metadata.deletion_timestamp is not None
-        running = context.running_steps.is_running(key)
+        running = context.held_releases.is_held_by_other((key[0], xapp.release_name), xapp.metadata.uid)
         unavailable = context.release_watch.unavailable(key[0])
         if unavailable is not None:
             return await self._observe_without_releases(xapp, draft, unavailable, deleting=deleting, running=running)

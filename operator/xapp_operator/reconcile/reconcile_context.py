@@ -28,6 +28,7 @@ from xapp_operator.reconcile.status.revision_history import HealthMarks
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.watching.release_watch import ReleaseWatch
 from xapp_operator.reconcile.watching.xapp_cache import CachedXApp, XAppCache
+from xapp_operator.reconcile.work.held_releases import HeldReleases
 from xapp_operator.reconcile.work.repeat_backoff import RepeatBackoff
 from xapp_operator.reconcile.work.work_queue import NamespacedName, Workers, WorkQueue
 from xapp_operator.reconcile.work.xapp_tasks import DeferredResolver, RunningSteps
@@ -58,7 +59,7 @@ class ObserverContext:
     drift: DriftDetector
     correction_backoff: RepeatBackoff
     archive_backoff: RepeatBackoff  # of owners of ChartArchives that could not be written
-    running_steps: RunningSteps = field(default_factory=RunningSteps)
+    held_releases: HeldReleases
     test_runs: TestRuns
     absent_objects: AbsentObjects
     health_marks: HealthMarks = field(default_factory=HealthMarks)
@@ -78,6 +79,7 @@ class ReconcilerContext(ObserverContext):
     archive_owners: ChartArchiveOwners
     status_writer: StatusWriter
     events: EventRecorder
+    running_steps: RunningSteps = field(default_factory=RunningSteps)
     queue: WorkQueue
     workers: Workers
     metrics: Metrics

@@ -242,7 +242,9 @@ class Reconciler:
     async def _run_action(self, action: Action, request: ReconcileRequest, observation: Observation) -> str:
         match action:
             case Install() | Upgrade() | Rollback() | Uninstall():
-                return await self._run_helm_action(action, request, observation)
+                release = request.namespace, request.xapp.release_name
+                with self._context.held_releases.hold(release, request.xapp.metadata.uid):
+                    return await self._run_helm_action(action, request, observation)
             case StartTests():
                 await self._start_tests(action, request, observation)
             case Wait() | Nothing():

@@ -43,6 +43,7 @@ from xapp_operator.reconcile.watching.referenced_objects import ReferencedObject
 from xapp_operator.reconcile.watching.release_watch import ReleaseWatch
 from xapp_operator.reconcile.watching.secret_watch import OtherSecret, SecretEntry, SecretWatch
 from xapp_operator.reconcile.watching.xapp_cache import XAppCache
+from xapp_operator.reconcile.work.held_releases import HeldReleases
 from xapp_operator.reconcile.work.repeat_backoff import RepeatBackoff
 from xapp_operator.reconcile.work.work_queue import NamespacedName, Workers, WorkQueue
 from xapp_operator.reconcile.work.xapp_tasks import DeferredResolver
@@ -145,6 +146,7 @@ class OperatorRuntime:
             queue=self._queue,
             workers=self._workers,
             metrics=metrics,
+            held_releases=HeldReleases(on_free=self._on_release_free),
             test_runs=TestRuns(helm_waiting=settings.helm_waiting, on_done=self._queue.add),
             label_backoff=RepeatBackoff(backoff),
             drift=DriftDetector(
@@ -255,6 +257,11 @@ class OperatorRuntime:
     def _on_release_change(self, release: NamespacedName) -> None:
         for key in self._xapps.installers(*release):
             self._queue.add(key)
+
+    def _on_release_free(self, release: NamespacedName, uid: str) -> None:
+        for key in self._xapps.installers(*release):
+            if (found := self._xapps.get(key)) is not None and found.uid != uid:
+                self._queue.add(key)
 
     def _on_secret(self, change: ChangeType, key: ObjectKey, found: SecretEntry) -> None:
         if isinstance(found, OtherSecret):

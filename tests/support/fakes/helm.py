@@ -91,6 +91,8 @@ class FakeHelm:
     clock: Clock = SYSTEM_CLOCK
     pause: float = 0.0
     """Seconds between two writes."""
+    last_breath: float = 0.0
+    """Seconds that a process still lives after SIGTERM."""
     around_write: Callable[[str], Callable[[], None]] = lambda _: lambda: None
     """Called before each write with what is written; what it returns is called after it."""
     faults: list[Fault | None] = field(default_factory=list)
@@ -107,9 +109,11 @@ class FakeHelm:
     ) -> ProcessResult:
         run = self._parse(command)
         changes = run.command in ("install", "upgrade", "rollback", "uninstall")
-        if changes:
+        works = changes or run.command == "test"
+        if works:
             assert run.positional[0] not in self.running, "two helm processes work on one release"
             self.running.add(run.positional[0])
+        if changes:
             what = run.positional[-1] if run.command == "rollback" else json.dumps(run.values, sort_keys=True)
             run.fault = self.refusals.get(what) or (self.faults.pop(0) if self.faults else None)
             run.step = Step(run.command, what, release=run.positional[0])
@@ -129,10 +133,11 @@ class FakeHelm:
         except _Killed:
             return _failure(-9, "")
         except asyncio.CancelledError:
+            await asyncio.sleep(self.last_breath)
             self._terminate(run)
             raise
         finally:
-            if changes:
+            if works:
                 self.running.discard(run.positional[0])
 
     def _parse(self, command: Command) -> _Run:

@@ -10,7 +10,7 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     spec.suspend                                                Wait
     the releases of the namespace are not known                 Wait, stalled without permission; deleting: also Wait,
                                                                 but not with Orphan or with the namespace
-    a helm process works on the release                         Wait
+    helm works on the release for another XApp                  Wait; deleting: only where the release is its own
     pending-*, no helm process works on it any more             Unlock
     uninstalling by another helm                                Wait, at most 30 s (not owned: spec.timeout)
     uninstalling, left behind                                   Uninstall without hooks
@@ -141,8 +141,6 @@ def _last_known_digests(inputs: PlanInput) -> Digests | None:
 def _plan_deletion(inputs: PlanInput) -> Action | None:
     if not inputs.deleting:
         return None
-    if inputs.observed.helm_running:
-        return Wait(Reason.PROGRESSING, "waiting for the running helm process to end")
     if inputs.spec.deletion_policy == "Orphan":
         return Nothing()
     waiting = None if inputs.observed.namespace_terminating else _plan_unavailable_releases(inputs)
@@ -155,6 +153,8 @@ def _plan_removal(inputs: PlanInput) -> Action:
         return DeleteOrphans()
     if release is None or not inputs.owned:
         return Nothing()
+    if (waiting := _plan_while_helm_runs(inputs)) is not None:
+        return waiting
     hooks = release.status != UNINSTALLING and not inputs.observed.namespace_terminating
     waiting = plan_dependents(inputs) or backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED)
     return waiting or Uninstall(hooks=hooks, dependents=inputs.observed.dependents)
@@ -171,7 +171,8 @@ def _plan_unavailable_releases(inputs: PlanInput) -> Action | None:
 
 
 def _plan_while_helm_runs(inputs: PlanInput) -> Action | None:
-    return Wait(Reason.PROGRESSING, "helm is working on the release") if inputs.observed.helm_running else None
+    message = "helm is working on the release for another XApp"
+    return Wait(Reason.PROGRESSING, message) if inputs.observed.helm_running else None
 
 
 def _plan_pending(inputs: PlanInput) -> Action | None:

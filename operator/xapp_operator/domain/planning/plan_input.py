@@ -171,7 +171,7 @@ class ObservedState:
     release: ObservedRelease | None = None
     releases_unavailable: KubeError | None = None  # why it is not known whether there is a release
     record_damaged: ReleaseRecordDamaged | None = None  # why the newest revision cannot be read
-    helm_running: bool = False
+    helm_running: bool = False  # for another XApp that names the same release
     namespace_terminating: bool = False
     unready_dependencies: tuple[str, ...] = ()  # XApps that this one depends on and that are not Ready
     dependency_cycle: tuple[str, ...] = ()  # of dependsOn, beginning and ending with this XApp

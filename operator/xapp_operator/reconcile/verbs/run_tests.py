@@ -47,6 +47,7 @@ class _Subject:
 
     event_object: JsonObject
     name: str
+    uid: str
     namespace: str
     release: str
     user: str | None
@@ -64,6 +65,7 @@ def start_tests(request: ReconcileRequest, context: ReconcilerContext, run: Test
     subject = _Subject(
         event_object={**{key: request.raw[key] for key in ("apiVersion", "kind")}, "metadata": metadata},
         name=xapp.metadata.name,
+        uid=xapp.metadata.uid,
         namespace=request.namespace,
         release=xapp.release_name,
         user=context.impersonation.user_for(xapp),
@@ -131,7 +133,8 @@ async def _run(subject: _Subject, run: TestRun, context: ReconcilerContext) -> T
             return replace(run, outcome=TestOutcome.SUCCEEDED, message="the chart has no tests")
         await _delete_leftovers(subject, record.tests)  # may last, so it holds no place
         async with context.helm.slot(subject.namespace) as slot:
-            await context.helm.test(helm_request, slot=slot)
+            with context.held_releases.hold((subject.namespace, subject.release), subject.uid):
+                await context.helm.test(helm_request, slot=slot)
     except XAppError as error:
         return await _after_failure(subject, run, context, error)
     count = len(record.tests)

@@ -29,9 +29,6 @@ class RunningSteps:
         self._versions: dict[NamespacedName, Hashable] = {}
         self._interrupted: set[NamespacedName] = set()
 
-    def is_running(self, key: NamespacedName) -> bool:
-        return key in self._tasks
-
     def interrupt_outdated(self, key: NamespacedName, *, version: Hashable) -> None:
         """End the helm step of the XApp if it runs for another version; `run` then raises StepInterrupted."""
         task = self._tasks.get(key)

@@ -81,12 +81,17 @@ DELETION = [
     case(
         "helm-running-before-its-record-is-there",
         plan_input(deleting=True, helm_running=True),
-        wait(Reason.PROGRESSING),
+        Nothing(),
+    ),
+    case(
+        "helm-running-on-the-release-of-another",
+        plan_input(release("pending-install", owner="other"), deleting=True, helm_running=True),
+        Nothing(),
     ),
     case(
         "orphan-helm-running",
         plan_input(release("pending-upgrade"), deleting=True, helm_running=True, wanted=spec(orphan=True)),
-        wait(Reason.PROGRESSING),
+        Nothing(),
     ),
     case("uninstalling", plan_input(release("uninstalling"), deleting=True), Uninstall(hooks=False)),
     case("namespace-terminating", plan_input(release(), deleting=True, terminating=True), Uninstall(hooks=False)),
@@ -344,7 +349,7 @@ def test_foreign_release_is_untouched_unless_adopted(inputs: PlanInput, expected
 def test_rules_apply_in_their_order() -> None:
     """Start with all conditions; then remove the one that applied, so that the next rule applies."""
     now = plan_input(
-        release("pending-upgrade", owner=None, earlier=DEPLOYED_BEFORE),
+        release("pending-upgrade", earlier=DEPLOYED_BEFORE),
         deleting=True,
         helm_running=True,
         wanted=spec(suspend=True),
@@ -355,10 +360,11 @@ def test_rules_apply_in_their_order() -> None:
         observed={"archive_owners_differ": True, "labels": LabelState(missing=True)},
         waiting_for=("b",),
     )
+    adoptable = release("pending-upgrade", owner=None, earlier=DEPLOYED_BEFORE)
     ours = release("deployed", digests=OLD, earlier=DEPLOYED_BEFORE)
     changes: list[tuple[dict[str, Any], Action]] = [
         ({}, wait(Reason.PROGRESSING)),
-        ({"deleting": False}, wait(Reason.SUSPENDED)),
+        ({"deleting": False, "observed": replace(now.observed, release=adoptable)}, wait(Reason.SUSPENDED)),
         ({"spec": spec()}, UpdateArchiveOwners()),  # beside the Wait for helm
         ({"observed": ObservedState(release("pending-upgrade"), helm_running=True)}, wait(Reason.PROGRESSING)),
         ({"observed": ObservedState(release("pending-upgrade"), unready_dependencies=("b",))}, Unlock(2)),
