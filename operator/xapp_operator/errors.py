@@ -28,7 +28,7 @@ and what to do. It never contains a secret, a value that a user sent, or a local
     │   ├── HelmTimeout
     │   ├── HookFailed                   a hook of the chart, such as a test, ended with a failure
     │   ├── KindNotServed                not permanent: its CustomResourceDefinition may be installed later
-    │   ├── ReleaseHeld              another helm process of this operator works on it
+    │   ├── ReleaseHeld                  another helm process of this operator works on it
     │   ├── ReleaseRecordDamaged         helm cannot read it either
     │   └── ReleaseTooLarge
     ├── KubeError
@@ -131,8 +131,7 @@ class XAppError(Exception):
 
 
 class InputError(XAppError):
-    status = 422
-    title = "Invalid input"
+    status, title = 422, "Invalid input"
     permanent = True
 
 
@@ -171,8 +170,7 @@ class SignatureInvalid(ChartInvalid):
 
 
 class ChartSourceError(XAppError):
-    status = 422
-    title = "Chart not available"
+    status, title = 422, "Chart not available"
     reason = "ChartPullFailed"
 
 
@@ -226,7 +224,7 @@ class HelmError(XAppError):
 
 
 class ReleaseHeld(HelmError):
-    pass
+    title = "Release in use"
 
 
 class HelmTimeout(HelmError):
@@ -257,8 +255,7 @@ class KubeError(XAppError):
 
 
 class Unauthenticated(KubeError):
-    status = 401
-    title = "Not signed in"
+    status, title = 401, "Not signed in"
     permanent = True
 
 
@@ -273,8 +270,7 @@ class SessionProofRequired(Unauthenticated):
 class AccessDenied(KubeError):
     """The caller lacks `missing`; it is empty if the cluster refuses for another reason, such as a webhook."""
 
-    status = 403
-    title = "Access denied"
+    status, title = 403, "Access denied"
     reason = "AccessDenied"
     permanent = True
 
@@ -311,8 +307,7 @@ class NamespaceTerminating(KubeError):
 
 
 class Invalid(KubeError):
-    status = 422
-    title = "Refused by the cluster"
+    status, title = 422, "Refused by the cluster"
     permanent = True
 
 
@@ -343,8 +338,7 @@ class UpstreamTimeout(UpstreamUnreachable):
 class RequestRefused(XAppError):
     """The gateway itself refuses the request, without a request to the cluster."""
 
-    status = 403
-    title = "Request refused"
+    status, title = 403, "Request refused"
     permanent = True
 
 
