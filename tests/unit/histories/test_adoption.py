@@ -13,8 +13,8 @@ from tests.support.fakes.api_server import Target
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, History, run_history, xapp_body
 from tests.support.fakes.json_patch import Json
-from tests.support.fakes.operator import NAMESPACE
-from tests.unit.histories.situations.actions import allow, forbidden, refuse
+from tests.support.fakes.operator import BROKEN, NAMESPACE
+from tests.unit.histories.situations.actions import allow, forbidden, refuse, store
 from xapp_operator.config import Settings
 
 SECONDS = 20.0
@@ -66,6 +66,42 @@ def test_a_release_that_an_xapp_has_left_can_be_adopted_under_another_name(
 
     history = run_history(settings, play)
     assert [each.command for each in history.helm_steps] == steps
+
+
+@pytest.mark.parametrize("tag", ["two", BROKEN])
+@pytest.mark.parametrize("made_by", ["a person", "an earlier XApp"])
+def test_a_revision_from_before_the_adoption_is_the_xapps_own_after_a_rollback(
+    settings: Settings, made_by: str, tag: str
+) -> None:
+    async def play(history: History) -> None:
+        if made_by == "a person":
+            history.install_by_hand("one")
+        else:
+            create_other(history, "other", archive=store(history, name="hello", cm=CONFIGMAP), releaseName="hello")
+            await history.cluster.wait(SECONDS)
+            history.cluster.edit({"spec": {"deletionPolicy": "Orphan"}}, "other")
+            history.cluster.delete("other")
+            await history.cluster.wait(SECONDS)
+        history.create(tag=tag, adopt=True)
+        await history.cluster.wait(4 * SECONDS)
+        if tag != BROKEN:
+            history.annotate("rollback-to", "1")
+            await history.cluster.wait(SECONDS)
+        history.edit(adopt=False, suspend=True)  # what is adopted need not be adopted again
+        await history.cluster.wait(SECONDS)
+        body = history.cluster.xapp()
+        assert body is not None
+        assert body["status"]["release"]["revision"] == max(history.cluster.revisions) == 3
+        assert history.deployed_tags == ["one"]
+        history.delete()
+        await history.cluster.wait(SECONDS)
+        history.removed = [each for each in history.removed if each[0]["metadata"]["name"] == "hello"]
+        history.orphaned = False
+
+    history = run_history(settings, play)
+    assert history.outcome == "gone"
+    assert history.cluster.revisions == {}
+    assert history.live_tags == set()
 
 
 def test_a_release_of_an_xapp_that_exists_is_not_adopted(settings: Settings) -> None:

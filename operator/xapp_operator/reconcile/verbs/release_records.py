@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from dataclasses import replace
 
-from xapp_operator.api.json import obj
+from xapp_operator.api.json import obj, text
+from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.domain.planning.actions import Adopt, MarkSuperseded, Unlock
 from xapp_operator.domain.planning.plan_input import INSTALL, AttemptOutcome
-from xapp_operator.errors import NotFound
+from xapp_operator.errors import Conflict, NotFound
 from xapp_operator.helm.releases.release_storage import release_secret_name, supersede_release, unlock_release
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
@@ -50,14 +52,8 @@ async def change_records(
 
 async def _adopt(action: Adopt, request: ReconcileRequest, context: ReconcilerContext) -> None:
     xapp, name = request.xapp.metadata, request.xapp.release_name
-    client = context.impersonation.client_for(request.xapp)
-    secret = await client.get(SECRETS, release_secret_name(name, action.revision), namespace=request.namespace)
-    metadata = {key: value for key, value in obj(secret, "metadata").items() if key != "managedFields"}
-    metadata["labels"] = {
-        **obj(metadata, "labels"),
-        **release_labels(xapp.name, action.digests, attempt=new_attempt_label()),
-    }
-    await client.replace(SECRETS, {**secret, "metadata": metadata}, namespace=request.namespace)
+    labels = release_labels(xapp.name, action.digests, attempt=new_attempt_label())
+    await label_record(request, context, revision=action.revision, labels=labels)
     attempt = start_attempt(
         None, action=INSTALL, digests=action.digests, generation=xapp.generation, now=context.clock.now()
     )
@@ -67,6 +63,26 @@ async def _adopt(action: Adopt, request: ReconcileRequest, context: ReconcilerCo
         reason="Adopted",
         message=f"revision {action.revision} of {name} is adopted as it is: it has this chart and these values",
     )
+
+
+async def label_record(
+    request: ReconcileRequest, context: ReconcilerContext, *, revision: int, labels: Mapping[str, str]
+) -> None:
+    """Add labels to the record of a revision, which make the XApp its owner.
+
+    Raises:
+        Conflict: when it belongs to another XApp that exists, or changed meanwhile.
+        KubeError: when it cannot be read or written.
+    """
+    client = context.impersonation.client_for(request.xapp)
+    namespace, name = request.namespace, request.xapp.release_name
+    secret = await client.get(SECRETS, release_secret_name(name, revision), namespace=namespace)
+    metadata = {key: value for key, value in obj(secret, "metadata").items() if key != "managedFields"}
+    owner = text(obj(metadata, "labels"), LABEL_XAPP)
+    if owner not in ("", request.key[1]) and context.xapps.get((namespace, owner)) is not None:
+        raise Conflict(f"revision {revision} of {name} belongs to the XApp {owner} meanwhile")
+    metadata["labels"] = {**obj(metadata, "labels"), **labels}
+    await client.replace(SECRETS, {**secret, "metadata": metadata}, namespace=namespace)
 
 
 async def _unlock(action: Unlock, request: ReconcileRequest, context: ReconcilerContext) -> None:

@@ -5,19 +5,27 @@ digests are not tried again.
 
 helm prunes the history at the beginning of a rollback, and so may delete the revision that it rolls back to. When it
 is killed then, nothing is left to roll back to. Therefore the history may grow by one, and is pruned afterwards.
+
+helm copies the labels of the revision that it rolls back to. One from before the XApp adopted the release gets its name
+first: otherwise the release would belong to nobody again, and would stay when the XApp is deleted.
 """
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
+from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.domain.planning.actions import Rollback
 from xapp_operator.domain.planning.plan_failures import unhealthy_message
 from xapp_operator.domain.planning.plan_input import UPGRADE, Attempt, AttemptOutcome, TestOutcome, TestRun
+from xapp_operator.errors import NotFound
+from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.verbs.deploy import delete_surplus, history_max, run_step
+from xapp_operator.reconcile.verbs.release_records import label_record
 
 
 async def rollback(
@@ -42,7 +50,12 @@ async def rollback(
         timeout=request.xapp.spec.timeout_seconds,
         history_max=history_max(request, context),
     )
-    attempt, _ = await run_step(request, context, attempt, lambda slot: context.helm.rollback(helm_request, slot=slot))
+
+    async def run(slot: HelmSlot) -> None:
+        await _take_over(action.revision, request, context)
+        await context.helm.rollback(helm_request, slot=slot)
+
+    attempt, _ = await run_step(request, context, attempt, run)
     handled = action.hold and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
     if attempt.outcome is AttemptOutcome.RELEASED:
         context.monitor.forget_inventory(request.key)
@@ -69,6 +82,14 @@ async def rollback(
     released = attempt.outcome is not AttemptOutcome.FAILED
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:  # otherwise the next upgrade prunes
         await delete_surplus(request, context, rollback_target=None if released else action.revision)
+
+
+async def _take_over(revision: int, request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Make the XApp the owner of a revision from before it adopted the release."""
+    info = context.release_watch.get_revision(request.namespace, request.xapp.release_name, revision)
+    if info is not None and info.xapp != request.key[1]:
+        with contextlib.suppress(NotFound):  # helm says so
+            await label_record(request, context, revision=revision, labels={LABEL_XAPP: request.key[1]})
 
 
 def failed_test(test: TestRun | None, *, revision: int | None) -> TestRun | None:
