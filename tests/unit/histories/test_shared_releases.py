@@ -14,6 +14,7 @@ from tests.support.fakes.histories import CONFIGMAP, PAUSE_SECONDS, History, run
 from tests.support.helm_tests import ENDLESS, deploy, pods, wait_running
 from tests.unit.histories.situations.actions import store
 from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
 
 SECONDS = 20.0
 SLOW_SECONDS = 3.0
@@ -74,6 +75,46 @@ def test_one_of_two_xapps_takes_over_the_release_of_a_person(settings: Settings)
     history = run_history(settings, play)
     assert history.deployed_tags == ["one"]
     assert [each.command for each in history.helm_steps] == ["upgrade"]
+
+
+def delay_reads(history: History, *seconds: float) -> None:
+    """Let the first reads of the record last so long."""
+    left = list(seconds)
+
+    def latency(request: ApiRequest) -> float:
+        is_read = request.method == "GET" and request.path.endswith("/sh.helm.release.v1.hello.v1")
+        return left.pop(0) if is_read and left else 0.0
+
+    history.cluster.latency = latency
+
+
+def test_a_step_is_not_made_for_a_release_that_another_xapp_has_changed_meanwhile(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.install_by_hand("three")
+        delay_reads(history, 1.0, 10.0)  # the other XApp sees a free release until the helm of the first one has ended
+        history.create(tag="one", adopt=True)
+        create_other(history, adopt=True)
+        await history.cluster.wait(60.0)
+        assert "belongs to the XApp hello." in ready(history)[2]
+        assert history.cluster.condition("Released", "other") is None
+
+    history = run_history(settings, play)
+    assert history.deployed_tags == ["one"]
+    assert [each.command for each in history.helm_steps] == ["upgrade"]
+
+
+def test_a_release_that_another_xapp_has_adopted_meanwhile_is_left_to_it(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.install_by_hand("one")
+        delay_reads(history, 3.0, 3.1, 0.0, 3.0)  # both have seen a free release before one of them adopts it
+        history.create(tag="one", adopt=True)
+        create_other(history, tag="one", adopt=True)
+        await history.cluster.wait(60.0)
+        assert "belongs to the XApp hello." in ready(history)[2]
+        adopted = [each for each in history.cluster.server.all("events") if each["reason"] == "Adopted"]
+        assert [each["involvedObject"]["name"] for each in adopted] == ["hello"]
+
+    assert run_history(settings, play).outcome == "Ready InstallSucceeded"
 
 
 def test_after_a_failure_without_a_release_another_xapp_goes_on_at_once(settings: Settings) -> None:
