@@ -291,6 +291,7 @@ class Reconciler:
             rollback_to=observation.requests.rollback_value if isinstance(action, Rollback) and action.hold else "",
             request_digest=observation.requests.digest,
         )
+        forced = before.with_handled(request.xapp, "force_at").handled  # not what is set while helm runs
         unrecorded = self._reports.may_start_unrecorded(request, name, observation)
         if isinstance(action, Install | Upgrade):
             request.draft = replace(request.draft, held_revision=None)
@@ -310,9 +311,9 @@ class Reconciler:
         match action:
             case Install() | Upgrade() if unrecorded:
                 async with self._reports.progress(request, decision, observation) as on_start:
-                    await deploy(action, request, context, attempt, on_start=on_start)
+                    await deploy(action, request, context, attempt, handled=forced, on_start=on_start)
             case Install() | Upgrade():
-                await deploy(action, request, context, attempt)
+                await deploy(action, request, context, attempt, handled=forced)
             case Rollback():
                 cause = observation.live.message
                 await rollback(action, request, context, attempt, undone_attempt=previous, root_cause=cause)

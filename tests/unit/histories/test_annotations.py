@@ -199,3 +199,38 @@ def test_every_member_of_a_cycle_is_stalled_for_it(settings: Settings) -> None:
         assert stalled["message"].startswith("dependsOn forms a cycle: other → hello → other")
 
     run_history(settings, play)
+
+
+async def ask_twice(history: History, name: str, first: str = "", second: str = "") -> None:
+    """Set an annotation, and set it again while helm does what it asked for."""
+    for tag in ("one", "two", "three"):
+        history.create(tag=tag)
+        history.set_tag(tag)
+        await history.cluster.wait(SECONDS)
+    history.cluster.helm.pause = 3.0
+    history.annotate(name, first)
+    assert await history.cluster.wait_for(lambda: bool(history.cluster.helm.running), seconds=SECONDS)
+    history.annotate(name, second)
+    await history.cluster.wait(3 * SECONDS)
+
+
+def test_a_rollback_to_another_revision_that_is_asked_for_during_one_follows_it(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await ask_twice(history, "rollback-to", "1", "2")
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready RollbackSucceeded"
+    assert history.deployed_tags == ["two"]
+    assert [each.what for each in history.helm_steps if each.command == "rollback"] == ["1", "2"]
+    assert handled(history) == {"rollbackTo": "2@2"}
+    assert "rolled back to revision 2, which is held" in condition(history, "Ready")[2]
+
+
+def test_an_upgrade_that_is_asked_for_during_one_follows_it(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await ask_twice(history, "force-at")
+
+    history = run_history(settings, play)
+    assert [each.what for each in history.helm_steps][-2:] == ['{"tag": "three"}', '{"tag": "three"}']
+    assert len(history.helm_steps) == 5
+    assert handled(history) == {"forceAt": "2"}

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
+from xapp_operator.api.status_parts import HandledAnnotations
 from xapp_operator.domain.planning.actions import Install, Upgrade
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import KubeError, NotFound, ReleaseRecordDamaged, XAppError
@@ -45,11 +46,12 @@ async def deploy(
     context: ReconcilerContext,
     attempt: Attempt,
     *,
+    handled: HandledAnnotations,
     on_start: Callable[[], None] = lambda: None,
 ) -> None:
     """Run `helm install` or `helm upgrade` and record how it ended; a failure is recorded, not raised.
 
-    `on_start` is called when there is a place for helm.
+    `handled` are the annotations that this step answers, and `on_start` is called when there is a place for helm.
     """
     previous = request.draft.release.revision
     known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
@@ -74,7 +76,7 @@ async def deploy(
         context.events.record(request.raw, reason=reason, message=describe_release(request.draft))
     request.draft = replace(request.draft, attempt=attempt)
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:  # otherwise what helm has recorded tells
-        request.draft = request.draft.with_handled(request.xapp, "force_at")
+        request.draft = replace(request.draft, handled=handled)
     namespace, name = request.namespace, request.xapp.release_name
     if done is not None:
         await context.release_watch.wait_deployed(namespace, name, done[1].revision, attempt=recorded)

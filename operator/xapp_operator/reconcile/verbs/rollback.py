@@ -77,7 +77,9 @@ async def rollback(
             )
     request.draft = replace(request.draft, attempt=attempt)
     if handled:
-        request.draft = request.draft.with_handled(request.xapp, "rollback_to")
+        # Not what the annotation says now: another revision may have been asked for while helm ran.
+        handled_annotations = request.draft.handled.model_copy(update={"rollback_to": attempt.rollback_to})
+        request.draft = replace(request.draft, handled=handled_annotations)
     await context.release_watch.refresh(request.namespace, name)
     released = attempt.outcome is not AttemptOutcome.FAILED
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:  # otherwise the next upgrade prunes
