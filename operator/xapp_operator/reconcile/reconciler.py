@@ -144,6 +144,10 @@ class Reconciler:
         except Exception:
             self._reports.keep(request)
             raise
+        finally:
+            found = self._context.xapps.get(key)
+            if found is None or found.uid != cached.uid:
+                self.forget(key, cached.uid)  # what was kept since then
 
     async def _act_and_report(self, request: ReconcileRequest) -> None:
         key = request.key
@@ -244,7 +248,7 @@ class Reconciler:
             case Install() | Upgrade() | Rollback() | Uninstall():
                 release = request.namespace, request.xapp.release_name
                 with self._context.held_releases.hold(release, request.xapp.metadata.uid):
-                    if self._has_release_changed(release, observation):
+                    if not self._context.release_watch.is_newest(*release, observation.state.release):
                         return "interrupted"
                     return await self._run_helm_action(action, request, observation)
             case StartTests():
@@ -254,12 +258,6 @@ class Reconciler:
             case _:
                 await self._run_plain_action(action, request, observation)
         return "succeeded"
-
-    def _has_release_changed(self, release: NamespacedName, observation: Observation) -> bool:
-        """Return whether the newest revision is another one than was planned for, as after a step of another XApp."""
-        newest = self._context.release_watch.get_release(*release, attempt=None)
-        known, planned = (each and (each.revision, each.status) for each in (newest, observation.state.release))
-        return known != planned
 
     async def _run_plain_action(self, action: PlainAction, request: ReconcileRequest, observation: Observation) -> None:
         context = self._context

@@ -67,6 +67,11 @@ class ReleaseIndex:
         if not revisions:
             self._revisions.pop(key, None)
 
+    def remove_namespace(self, namespace: str) -> None:
+        """Remove all releases of a namespace."""
+        for key in [each for each in self._revisions if each[0] == namespace]:
+            del self._revisions[key]
+
 
 def revisions_to_prune(
     revisions: tuple[RevisionInfo, ...], *, keep: int, rollback_target: int | None = None, in_force: int | None = None

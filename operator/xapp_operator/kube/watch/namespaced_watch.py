@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from xapp_operator.errors import KubeError
-from xapp_operator.kube.watch.watch_cache import Subscriber, WatchCache
+from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey, Subscriber, WatchCache
 
 T = TypeVar("T")
 
@@ -57,20 +57,24 @@ class NamespacedWatch(Generic[T]):
         if scope in self._caches:
             return
         cache = self._make_cache(() if scope is None else (scope,), lambda: self._on_status(scope))
-        for subscriber in self._subscribers:
-            cache.subscribe(subscriber)
+        cache.subscribe(lambda change, key, value: self._pass_on(scope, cache, change, key, value))
         self._caches[scope] = _NamespaceCache(cache, time.monotonic())
         cache.start()
 
-    def remove_namespace(self, namespace: str) -> None:
-        """End the watch of a namespace, unless it is one of all; subscribers hear of its objects as DELETED."""
+    def remove_namespace(self, namespace: str) -> bool:
+        """End the watch of a namespace, unless it is one of all; subscribers hear of its objects as DELETED.
+
+        Returns:
+            Whether it was watched.
+        """
         removed = self._caches.pop(namespace, None)
         if removed is None:
-            return
+            return False
         self._stop_cache(removed.cache)
         for key, value in tuple(removed.cache.items()):
             for subscriber in self._subscribers:
                 subscriber("DELETED", key, value)
+        return True
 
     async def stop(self) -> None:
         """End all watches."""
@@ -101,6 +105,13 @@ class NamespacedWatch(Generic[T]):
         """
         contacts = (max(each.cache.last_contact, each.started_at) for each in self._caches.values())
         return max(contacts, default=time.monotonic())
+
+    def _pass_on(self, scope: str | None, cache: WatchCache[T], change: ChangeType, key: ObjectKey, value: T) -> None:
+        """Tell subscribers of a change; a watch that has ended may still have some on the way."""
+        found = self._caches.get(scope)
+        if found is not None and found.cache is cache:
+            for subscriber in self._subscribers:
+                subscriber(change, key, value)
 
     def _scope(self, namespace: str) -> str | None:
         return None if self._cluster_wide else namespace

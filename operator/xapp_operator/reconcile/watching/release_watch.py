@@ -56,6 +56,7 @@ class ReleaseWatch:
         self._index = ReleaseIndex()
         self._changed: dict[tuple[str, str], asyncio.Event] = {}
         secrets.subscribe(self._on_event)
+        secrets.subscribe_ended(self._index.remove_namespace)
 
     def is_starting(self, namespace: str) -> bool:
         """Return whether the releases of a namespace have not been listed yet."""
@@ -96,6 +97,12 @@ class ReleaseWatch:
             past_revisions=tuple(PastRevision(info.revision, info.status, _digests(info)) for info in revisions[:-1]),
         )
 
+    def is_newest(self, namespace: str, name: str, planned: ObservedRelease | None) -> bool:
+        """Return whether the newest revision still is the one that was planned for, in the same status."""
+        newest = self.revisions(namespace, name)[-1:]
+        known = [(each.revision, each.status) for each in newest]
+        return known == ([] if planned is None else [(planned.revision, planned.status)])
+
     async def wait_deployed(self, namespace: str, name: str, revision: int, *, attempt: str) -> None:
         """Wait until the watch shows that a helm step of `attempt` has deployed `revision`; if it does not, list.
 
@@ -119,12 +126,16 @@ class ReleaseWatch:
     async def refresh(self, namespace: str, name: str) -> None:
         """List the revisions of a release now.
 
+        In a namespace that is not watched, as after its last XApp, nothing is kept: nobody would tell what goes away.
+
         Raises:
             KubeError: when they cannot be listed.
         """
         listed = await self._kube.list(
             SECRETS, namespace=namespace, label_selector=f"{RELEASE_SELECTOR},name={name}", metadata_only=True
         )
+        if not self._secrets.is_listed(namespace):
+            return
         now = self._clock.now()
         parsed = (parse_revision(secret, now=now) for secret in listed.items)
         found = [each for each in parsed if each is not None]

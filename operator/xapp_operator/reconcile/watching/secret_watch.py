@@ -66,6 +66,7 @@ class SecretWatch:
         )
         self._on_status = on_status
         self._reported: dict[str | None, tuple[bool, bool]] = {}
+        self._ended: list[Callable[[str], None]] = []
 
     async def stop(self) -> None:
         await self._watch.stop()
@@ -74,17 +75,27 @@ class SecretWatch:
         """Call `subscriber` for every change; what is not watched any more counts as deleted."""
         self._watch.subscribe(subscriber)
 
+    def subscribe_ended(self, subscriber: Callable[[str], None]) -> None:
+        """Call `subscriber` with each namespace that is not watched any more, after all of its Secrets are deleted."""
+        self._ended.append(subscriber)
+
     def set_needed(self, namespace: str, *, needed: bool) -> None:
         """Begin or end the watch of a namespace; it may be as `needed` already."""
         if needed:
             self._watch.add_namespace(namespace)
         else:
-            self._watch.remove_namespace(namespace)
+            if self._watch.remove_namespace(namespace):
+                for subscriber in self._ended:
+                    subscriber(namespace)
             self._reported.pop(namespace, None)
 
     def is_starting(self, namespace: str) -> bool:
         """Return whether nothing is known yet about the Secrets of a namespace, not even a failure."""
         return not self._watch.is_synced(namespace) and self._watch.failure(namespace) is None
+
+    def is_listed(self, namespace: str) -> bool:
+        """Return whether the Secrets of a namespace have been listed, and are watched since then."""
+        return self._watch.is_synced(namespace)
 
     def is_watched(self, namespace: str) -> bool:
         """Return whether every change of a Secret in this namespace arrives here, after an outage at the latest."""
