@@ -165,6 +165,33 @@ def test_a_chart_that_the_repository_does_not_have_is_looked_for_again(
     expect(cause).to_have_count(0)
 
 
+def test_who_waits_for_another_xapp_has_not_failed(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, charts: ChartServer
+) -> None:
+    needed = [{"name": "acme-ran-needed"}]
+    xapps.apply(xapps.remote_manifest(NAME, url=charts.url, chart="workload", dependsOn=needed))
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps/{xapps.namespace}/{NAME}")
+
+    expect(step(dashboard, "Accepted", "in progress")).to_be_visible()
+    waits = page.get_by_role("region", name="What it waits for")
+    expect(waits.get_by_text("acme-ran-needed")).to_be_visible()
+    expect(waits.get_by_text("It goes on by itself")).to_be_visible()
+    expect(waits.get_by_role("button", name="Look again")).to_be_visible()
+    expect(page.get_by_role("region", name="Why it is not Ready")).to_have_count(0)
+    dashboard.check_accessibility()
+    dashboard.screenshots("waits-for-another")
+    # What comes with a revision is not missing: there is none yet.
+    for tab in ("History", "Manifest", "Notes"):
+        page.get_by_role("link", name=tab, exact=True).click()
+        expect(page.get_by_role("link", name=tab, exact=True)).to_have_attribute("aria-current", "page")
+        expect(page.get_by_text("No revision yet")).to_be_visible()
+        expect(page.get_by_role("button", name="Retry")).to_have_count(0)
+
+    xapps.apply(xapps.remote_manifest("acme-ran-needed", url=charts.url, chart="workload"))
+    expect(page.get_by_text("The chart has no notes")).to_be_visible()
+
+
 def test_more_pods_than_a_page_shows_are_counted(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
     xapps.apply(xapps.uploaded_manifest(NAME, workload_chart(), values={"replicas": 105}))
     xapps.wait_ready(NAME)

@@ -7,7 +7,7 @@ import { useCause } from '~/features/xapp/useCause'
 import { useHealth } from '~/features/xapp/useHealth'
 import { useLastLines } from '~/features/xapp/useLastLines'
 import { describeError } from '~/lib/problem'
-import { adviceFor } from '~/lib/xapp/advice'
+import { adviceFor, adviceWhileWaiting } from '~/lib/xapp/advice'
 import {
   causeReport,
   culpritLead,
@@ -70,11 +70,17 @@ function ProgressCard({ message }: { message: string | null }): ReactElement {
   const { record } = useOpenXApp()
   const title =
     record.phase === 'Uninstalling' ? 'It is being uninstalled' : record.ready ? 'It is Ready' : 'What it waits for'
+  const advice = adviceWhileWaiting(record)
   return (
     <Card title={title}>
       <div className={styles.message}>
         <Message>{message}</Message>
       </div>
+      {advice !== null && (
+        <Row label="Do" actions={<Remedies remedies={advice.remedies} />}>
+          {advice.text}
+        </Row>
+      )}
       <LastEvents />
     </Card>
   )

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState, type ReactElement } from 'react'
 
 import { historyQuery, type RevisionRow } from '~/api/queries/xappDetails'
+import { NoRevision } from '~/features/xapp/NoRevision'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { RevisionPanel } from '~/features/xapp/RevisionPanel'
 import { useEnded } from '~/features/xapp/useEnded'
@@ -13,7 +14,6 @@ import { healthRemark } from '~/lib/xapp/revisions'
 import { isWithoutHelm } from '~/lib/xapp/withoutHelm'
 import { Button } from '~/ui/Button'
 import { DataTable, type Column } from '~/ui/DataTable'
-import { EmptyState } from '~/ui/EmptyState'
 import { FoldedText } from '~/ui/FoldedText'
 import { ButtonLink } from '~/ui/Link'
 import { Pagination, useLeftPage } from '~/ui/Pagination'
@@ -66,7 +66,7 @@ export function HistoryPage(): ReactElement {
           content.length === 0 && isWithoutHelm(record) ? (
             <WithoutHelm what="revisions" />
           ) : content.length === 0 ? (
-            <EmptyState title="No revision yet">The first one comes with the first deployment.</EmptyState>
+            <NoRevision />
           ) : (
             <>
               {note}

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useState, type ReactElement } from 'react'
 
 import { manifestQuery, xappPath } from '~/api/queries/xappDetails'
 import { TextView } from '~/editor/lazy'
+import { hasNoRevision, NoRevision } from '~/features/xapp/NoRevision'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useEnded } from '~/features/xapp/useEnded'
@@ -34,10 +35,11 @@ export function ManifestPage(): ReactElement {
   const right = see('release')
   const query = useQuery({
     ...manifestQuery(id, record.release.revision),
-    enabled: goneAt === null && right.allowed && !isWithoutHelm(record),
+    enabled: goneAt === null && right.allowed && !isWithoutHelm(record) && !hasNoRevision(record),
   })
   if (isWithoutHelm(record)) return <WithoutHelm what="manifest" />
   if (!right.allowed) return <NotVisible right={right} />
+  if (hasNoRevision(record)) return <NoRevision />
   return (
     <Panel
       title="Manifest"

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 
 import { notesQuery, xappPath } from '~/api/queries/xappDetails'
+import { hasNoRevision, NoRevision } from '~/features/xapp/NoRevision'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useEnded } from '~/features/xapp/useEnded'
@@ -20,10 +21,11 @@ export function NotesPage(): ReactElement {
   const right = see('release')
   const query = useQuery({
     ...notesQuery(id, record.release.revision),
-    enabled: goneAt === null && right.allowed && !isWithoutHelm(record),
+    enabled: goneAt === null && right.allowed && !isWithoutHelm(record) && !hasNoRevision(record),
   })
   if (isWithoutHelm(record)) return <WithoutHelm what="notes" />
   if (!right.allowed) return <NotVisible right={right} />
+  if (hasNoRevision(record)) return <NoRevision />
   const commands = {
     curl: curlCommand({ method: 'GET', path: xappPath(id, 'notes') }),
     kubectl: { none: 'kubectl does not know notes. Use helm: helm get notes' },

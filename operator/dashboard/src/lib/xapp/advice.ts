@@ -87,9 +87,10 @@ const BY_REASON: Readonly<Record<string, Advice>> = {
     text: 'The values are refused. Correct the field that the message names.',
     remedies: ['values', 'retry'],
   },
+  // Only in a cycle: otherwise nothing is wrong.
   DependencyNotReady: {
-    text: 'It waits for the xApps that the message names. It goes on by itself when they are Ready.',
-    remedies: ['reconcile'],
+    text: 'The xApps wait for each other. Take one of them out of the dependsOn of another, with kubectl or the API.',
+    remedies: [],
   },
   AccessDenied: {
     text: 'A right is missing, or the release belongs to somebody else. Show the message to your administrator, then try again.',
@@ -118,6 +119,15 @@ const UNSCHEDULABLE = /didn't match|Insufficient|unschedulable|nodes are availab
 const SCHEDULING: Advice = {
   text: 'No node has room for the pod, or may run it. Lower its requests in the values, correct its node selector, or ask for more nodes.',
   remedies: ['values', 'upgrade', 'retry'],
+}
+
+/** Returns what helps while nothing is wrong, but others must be Ready before; null if it has not to wait for them. */
+export function adviceWhileWaiting({ phase, reason }: Pick<XApp, 'phase' | 'reason'>): Advice | null {
+  if (reason !== 'DependencyNotReady' || phase === 'Uninstalling') return null
+  return {
+    text: 'It goes on by itself when the xApps that the message names are Ready. Deploy those that do not exist yet.',
+    remedies: ['reconcile'],
+  }
 }
 
 /** Returns what to do about a cause. Rolling back is offered if there is a revision to go back to. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 
-import { adviceFor, rollbackTarget } from '~/lib/xapp/advice'
+import { adviceFor, adviceWhileWaiting, rollbackTarget } from '~/lib/xapp/advice'
 import { causeReport, culpritText, findCause, findCulprit, kubeletMessage, logsOf, type Cause } from '~/lib/xapp/cause'
 import { CRASHING, containerOf, healthOf, podOf, xappOf } from '~/lib/xapp/samples'
 import type { HealthReport, XApp } from '~/lib/xapp/types'
@@ -97,6 +97,9 @@ describe('the cause', () => {
       progress: { step: 'objects', startedAt: null, deadline: null, attempt: 1, nextTryAt: null },
     })
     expect(findCause(deploying, healthOf({ status: 'Progressing' }))).toBeNull()
+    const queued = { ...deploying, phase: 'Pending' as const, health: 'Unknown' as const, reason: 'DependencyNotReady' }
+    expect(findCause(queued, healthOf({ status: 'Unknown' }))).toBeNull()
+    expect(findCause({ ...queued, stalled: true }, healthOf({ status: 'Unknown' }))).not.toBeNull()
   })
 
   it('has the message of the operator, the container at fault and its last warning', () => {
@@ -229,6 +232,15 @@ describe('what to do', () => {
     expect(advice({ reason: 'AccessDenied', message }).remedies).toEqual(['takeOver', 'retry'])
     const object = 'ConfigMap "a" exists and belongs to no release: set adopt: true to take it over, or remove it'
     expect(advice({ reason: 'InstallFailed', message: object }).remedies).toEqual(['takeOver', 'retry'])
+  })
+
+  it('is to wait for other xApps, or to take one out of a cycle of them', () => {
+    expect(adviceWhileWaiting({ phase: 'Pending', reason: 'DependencyNotReady' })?.text).toContain('by itself')
+    expect(adviceWhileWaiting({ phase: 'Uninstalling', reason: 'DependencyNotReady' })).toBeNull()
+    expect(adviceWhileWaiting({ phase: 'Deploying', reason: 'Progressing' })).toBeNull()
+    const cycle = advice({ reason: 'DependencyNotReady', stalled: true, message: 'dependsOn forms a cycle: a → b → a' })
+    expect(cycle.text).toContain('Take one of them out of the dependsOn')
+    expect(cycle.remedies).toEqual([])
   })
 
   it('is about the nodes if no node takes a pod', () => {

@@ -131,9 +131,12 @@ function isAtFault(xapp: XApp, culprit: Culprit | null): boolean {
 }
 
 const KEEPS_FROM_GOING = new Set(['UninstallFailed', 'AccessDenied'])
-const NO_FAILURE = new Set(['Progressing', 'Suspended', 'Unlocked'])
+const NO_FAILURE = new Set(['Progressing', 'Suspended', 'Unlocked', 'DependencyNotReady'])
 
-/** Returns whether a reason of the condition Ready names something that a person should look at. */
+/**
+ * Returns whether a reason of the condition Ready names something that a person should look at. Waiting for other xApps
+ * is none: it ends by itself, or the xApp is stalled, in a cycle of them.
+ */
 export function isFailureReason(reason: string | null): boolean {
   return reason !== null && !reason.endsWith('Succeeded') && !NO_FAILURE.has(reason)
 }

@@ -36,6 +36,13 @@ describe('the steps', () => {
     expect(steps[3]).toEqual({ id: 'objects', label: 'Objects 3 of 4', state: 'failed' })
   })
 
+  it('have not failed while it waits for another xApp, but have in a cycle of them', () => {
+    const queued = { ...DEPLOYING, phase: 'Pending' as const, reason: 'DependencyNotReady' }
+    const progress = progressOf({ step: 'queued' })
+    expect(progressSteps({ ...queued, progress })[0]).toMatchObject({ label: 'Accepted', state: 'current' })
+    expect(progressSteps({ ...queued, progress, stalled: true })[0]).toMatchObject({ state: 'failed' })
+  })
+
   it('do not call all objects ready where these failed and were rolled back', () => {
     const failed = { ...DEPLOYING, stalled: true, reason: 'HealthCheckFailed', resources: { total: 4, ready: 4 } }
     const steps = progressSteps({ ...failed, progress: progressOf({ step: 'objects' }) })
