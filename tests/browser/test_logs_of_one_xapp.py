@@ -249,3 +249,33 @@ def test_a_hidden_tab_closes_its_two_streams_and_opens_them_again(
 
 def kinds(requests: set[Request]) -> list[str]:
     return sorted(part for sent in requests for part in STREAMS if part in sent.url)
+
+
+def test_a_pod_that_an_upgrade_has_replaced_leads_to_its_successor(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart()))
+    xapps.wait_ready(NAME)
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("view"), f"/xapps/{xapps.namespace}/{NAME}/logs")
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("simulated log line 100")
+    label = log.get_attribute("aria-label") or ""
+    replaced = label.split()[-1]
+
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart(), values={"greeting": "another"}))
+    gone = page.get_by_role("status").filter(has_text=f"Pod {replaced} is gone")
+    expect(gone).to_be_visible()
+    # What was read stays in view.
+    expect(log).to_contain_text("simulated log line 100")
+    dashboard.check_accessibility()
+    dashboard.screenshots("log-of-a-gone-pod")
+
+    # A link to it says the same, and does not promise its log.
+    page.goto(f"{dashboard.url}/xapps/{xapps.namespace}/{NAME}/logs?pod={replaced}&container=main")
+    expect(gone).to_be_visible()
+    expect(page.get_by_text("it is tried again")).to_have_count(0)
+    gone.get_by_role("button", name=re.compile("^Show the log of ")).click()
+    expect(gone).to_have_count(0)
+    expect(log).to_contain_text("simulated log line 100")
+    expect(log).not_to_have_attribute("aria-label", label)

@@ -29,8 +29,15 @@ const route = getRouteApi('/xapps/$namespace/$name/logs')
 const TAIL_SINCE = 10_000
 const FIND_DELAY_MILLISECONDS = 400
 
+interface LogPaneProps {
+  log: LogOf
+  since: string
+  /** Whether there is no such pod any more. */
+  isPodGone: boolean
+}
+
 /** One log with what can be done with it. */
-export function LogPane({ log, since }: { log: LogOf; since: string }): ReactElement {
+export function LogPane({ log, since, isPodGone }: LogPaneProps): ReactElement {
   const { id, goneAt } = useOpenXApp()
   const { find, setFind } = useFind()
   const [isFollowed, setFollowed] = useState(true)
@@ -133,6 +140,7 @@ export function LogPane({ log, since }: { log: LogOf; since: string }): ReactEle
       <StateLine
         state={state}
         isPrevious={log.previous}
+        isPodGone={isPodGone}
         kept={counts.kept}
         isCut={fewer !== null || counts.dropped > 0}
       />
@@ -166,12 +174,13 @@ const NO_LINES: LineCounts = { kept: 0, dropped: 0 }
 interface StateLineProps {
   state: LogState
   isPrevious: boolean
+  isPodGone: boolean
   kept: number
   isCut: boolean
 }
 
 /** What the log does now, and how many lines it has. */
-export function StateLine({ state, isPrevious, kept, isCut }: StateLineProps): ReactElement {
+export function StateLine({ state, isPrevious, isPodGone, kept, isCut }: StateLineProps): ReactElement {
   const { state: gateway } = useStore(connection)
   if (state.name === 'refused') return <ErrorText error={state.problem} />
   const lines = `${kept.toLocaleString('en-US')} lines`
@@ -179,7 +188,7 @@ export function StateLine({ state, isPrevious, kept, isCut }: StateLineProps): R
     <p className={styles.state} role="status">
       {gateway !== 'online' && (state.name === 'open' || state.name === 'crowded')
         ? INTERRUPTED
-        : stateText(state, isPrevious)}{' '}
+        : stateText(state, isPrevious, isPodGone)}{' '}
       {kept > 0 && (isCut ? `${lines}, older ones are left out` : lines)}
     </p>
   )
@@ -187,7 +196,8 @@ export function StateLine({ state, isPrevious, kept, isCut }: StateLineProps): R
 
 const INTERRUPTED = 'Interrupted: it goes on by itself.'
 
-function stateText(state: LogState, isPrevious: boolean): string {
+function stateText(state: LogState, isPrevious: boolean, isPodGone: boolean): string {
+  if (isPodGone && state.name !== 'opening') return 'The pod is gone.'
   switch (state.name) {
     case 'opening':
       return 'Reading the log.'

@@ -11,10 +11,13 @@ import { useHealth } from '~/features/xapp/useHealth'
 import { useEnded } from '~/features/xapp/useEnded'
 import { refused } from '~/lib/rights'
 import { buildHealthTree } from '~/lib/xapp/healthTree'
+import { Button } from '~/ui/Button'
 import { Checkbox } from '~/ui/Choices'
 import { EmptyState } from '~/ui/EmptyState'
+import { Notice } from '~/ui/Notice'
 import { QueryContent } from '~/ui/Panel'
 import { Select, type Item } from '~/ui/Select'
+import { MiddleText, Text } from '~/ui/Text'
 
 import styles from './LogsPage.module.css'
 
@@ -59,7 +62,10 @@ function Logs({ report }: { report: Schemas['HealthReport'] }): ReactElement {
     const pod = pods.find((each) => each.name === name)
     choose({ pod: name, container: pod === undefined ? '' : defaultContainer(pod), previous: false })
   }
-  const containers = pods.find(({ name }) => name === log.pod)?.containers ?? []
+  const pod = pods.find(({ name }) => name === log.pod)
+  const containers = pod?.containers ?? []
+  // Where not all pods are told, it may be one of the others.
+  const isPodGone = pod === undefined && report.podsTotal === pods.length
   return (
     <div className={styles.page}>
       <div className={styles.choices}>
@@ -90,8 +96,39 @@ function Logs({ report }: { report: Schemas['HealthReport'] }): ReactElement {
           </span>
         )}
       </div>
-      <LogPane key={JSON.stringify([log, search.since])} log={log} since={search.since} />
+      {isPodGone && <GonePod name={log.pod} next={defaultLog(pods)} onNext={choose} />}
+      <LogPane key={JSON.stringify([log, search.since])} log={log} since={search.since} isPodGone={isPodGone} />
     </div>
+  )
+}
+
+interface GonePodProps {
+  name: string
+  /** The log to read instead; null if there is no pod. */
+  next: LogOf | null
+  onNext: (log: LogOf) => void
+}
+
+/** An upgrade replaces pods, and an address may name one from before it. */
+function GonePod({ name, next, onNext }: GonePodProps): ReactElement {
+  return (
+    <Notice
+      isLive
+      title={
+        <>
+          Pod <Text>{name}</Text> is gone
+        </>
+      }
+      actions={
+        next !== null && (
+          <Button size="small" onPress={() => onNext(next)}>
+            Show the log of <MiddleText>{next.pod}</MiddleText>
+          </Button>
+        )
+      }
+    >
+      Nothing is added to its log any more.
+    </Notice>
   )
 }
 
