@@ -66,3 +66,19 @@ def test_texts_in_values_may_have_several_lines() -> None:
 
 def test_a_foreign_description_is_put_on_one_line() -> None:
     assert on_one_line(" a\n\tb\0\u202ec\n") == "a b c"
+
+
+def test_the_first_twenty_places_are_named() -> None:
+    with pytest.raises(ValuesInvalid) as refused:
+        require_plain_values({"list": ["\0"] * 21})
+    assert [each.field for each in refused.value.errors] == [f"values.list[{index}]" for index in range(20)]
+    with pytest.raises(ValuesInvalid) as named:
+        require_plain_values({"a": "\0"}, source="valuesFrom[0]")
+    assert named.value.message.startswith("valuesFrom[0].a must not have control characters")
+
+
+def test_a_body_may_have_a_name_in_errors() -> None:
+    assert [each.field for each in control_character_errors({"a": "\0", "b\0": 1}, path="body")] == [
+        "body.a",
+        "body.b\\u0000",
+    ]

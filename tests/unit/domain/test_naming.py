@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xapp_operator.api.models import RELEASE_NAME_MAX
-from xapp_operator.domain.naming import LABEL_VALUE_MAX, composed_name, label_value, sanitise
+from xapp_operator.domain.naming import LABEL_VALUE_MAX, archive_name, composed_name, label_text, label_value, sanitise
 from xapp_operator.errors import FormInvalid
 
 PART = st.builds("".join, st.tuples(st.text(), st.sampled_from("aZ5"), st.text(max_size=60)))
@@ -115,3 +115,28 @@ def test_long_names_with_the_same_prefix_stay_different(ends: list[str]) -> None
     first, second = (composed_name("o" * 30, "t" * 30, end) for end in ends)
     assert first != second
     assert first[:40] == second[:40]
+
+
+@pytest.mark.parametrize(
+    ("chart", "version", "name"),
+    [
+        ("hello", "1.2.3", "hello-1.2.3-0123456789ab"),
+        ("hello_world", "1.2.3-rc.1+b", "hello-world-1.2.3-rc.1-b-0123456789ab"),
+        ("..", "", "chart-0123456789ab"),
+        ("a" * 238, "1", f"{'a' * 238}-1-0123456789ab"),
+        ("a" * 239, "1", f"{'a' * 239}-0123456789ab"),
+        ("a" * 240, "1", f"{'a' * 240}-0123456789ab"),
+        ("a" * 241, "1", f"{'a' * 240}-0123456789ab"),
+    ],
+)
+def test_the_name_of_an_archive_has_253_characters_at_most(chart: str, version: str, name: str) -> None:
+    assert archive_name(chart, version, "0123456789abcdef") == name
+    assert len(name) <= 253
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("A.b_c", "A.b_c"), ("a" * 63, "a" * 63), ("A" * 64, "a" * 63), ("-a-", "a"), ("é", ""), ("", "")],
+)
+def test_a_text_that_is_a_label_value_stays_as_it_is(text: str, value: str) -> None:
+    assert label_text(text) == value

@@ -11,7 +11,7 @@ import pytest
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.domain.chart_values.value_layers import ValuesLayer, effective_values
 from xapp_operator.domain.chart_values.values import equal_values
-from xapp_operator.domain.chart_values.values_places import ROUNDED_MAX, ValuesPlaces, rounding_warnings
+from xapp_operator.domain.chart_values.values_places import ValuesPlaces, rounding_warnings
 from xapp_operator.errors import FieldError, ValuesInvalid
 
 TEXT: Final = """\
@@ -92,8 +92,8 @@ def test_a_number_that_no_float_holds_is_rounded(number: Json, rounded: bool) ->
 
 
 def test_many_rounded_numbers_are_counted() -> None:
-    warnings = rounding_warnings({"a": [2**53 + 1] * (ROUNDED_MAX + 5)}, file="Secret/s")
-    assert len(warnings) == ROUNDED_MAX + 1
+    warnings = rounding_warnings({"a": [2**53 + 1] * 25}, file="Secret/s")
+    assert len(warnings) == 21
     assert warnings[-1] == "helm rounds 5 more numbers of Secret/s"
 
 
@@ -155,3 +155,30 @@ def test_long_keys_above_many_values_take_no_more_memory_than_the_text() -> None
 
 def test_a_key_that_helm_refuses_is_found_by_its_text() -> None:
     assert ValuesPlaces("a:\n  !!int x: 1\n").find("values.a.x") == (2, 3)
+
+
+def test_a_warning_names_the_file_the_line_and_500_characters_of_the_path() -> None:
+    rule = " is a number that helm rounds to a 64-bit float, so the chart gets another one: write it in quotes if the "
+    rule += "chart takes a text"
+    text = f"a:\n  b: {2**53 + 1}\n"
+    values: JsonObject = {"a": {"b": 2**53 + 1}}
+    assert rounding_warnings(values) == [f"values.a.b{rule}"]
+    assert rounding_warnings(values, text=text) == [f"line 2: values.a.b{rule}"]
+    assert rounding_warnings(values, text=text, file="Secret/s") == [f"Secret/s, line 2: values.a.b{rule}"]
+    assert rounding_warnings(values, text="b: 1", file="Secret/s") == [f"Secret/s: values.a.b{rule}"]
+    longest = "values." + "k" * 493
+    assert rounding_warnings({"k" * 493: 2**53 + 1}) == [f"{longest}{rule}"]
+    assert rounding_warnings({"k" * 494: 2**53 + 1}) == [f"{longest[:-1]}…{rule}"]
+    assert rounding_warnings({"a": [2**53 + 1] * 21})[-1] == "helm rounds 1 more numbers of the values"
+    assert len(rounding_warnings({"a": [2**53 + 1] * 20})) == 20
+
+
+def test_places_are_known_down_to_a_hundred_levels_and_up_to_100000_values() -> None:
+    def nested(levels: int) -> str:
+        return "".join(f"{' ' * depth}a:\n" for depth in range(levels - 1)) + " " * (levels - 1) + "a: 1\n"
+
+    assert ValuesPlaces(nested(99)).find("values" + ".a" * 99) == (99, 99)
+    assert ValuesPlaces(nested(101)).find("values" + ".a" * 101) == (100, 100)
+    many = "a: [" + "1, " * 100_000 + "1]\n"
+    assert ValuesPlaces(many).find("values.a[99998]") == (1, 5 + 3 * 99_998)
+    assert ValuesPlaces(many).find("values.a[99999]") == (1, 1)

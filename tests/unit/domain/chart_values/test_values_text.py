@@ -76,6 +76,16 @@ def test_a_text_without_secrets_stays_as_it_is(text: str) -> None:
         ("a: [\n", None),
         ("a: .inf\n", None),
         ("a: 1\n---\nb: 1\n", None),
+        (f"&k password: a1\nother:\n  *k : {PRIVATE}\n", f'&k password: "{MASK}"\nother:\n  *k : "{MASK}"\n'),
+        (f"a: &k token\n*k : {PRIVATE}\n", f'a: &k token\n*k : "{MASK}"\n'),
+        ("a: &k [token]\n*k : b\n", None),
+        ("a: &k {token: b}\n*k : b\n", None),
+        ("? [a]\n: b\n", None),
+        ("*k : b\n", None),
+        ("16: a\n0x10: b\n", None),
+        ("16: a\n'0x10': b\n", "16: a\n'0x10': b\n"),
+        ("'16': a\n0x10: b\n", None),
+        ("a: &k 16\n16: b\n*k : c\n", None),
     ],
 )
 def test_secrets_are_masked_where_they_stand(text: str, masked: str | None) -> None:
@@ -122,3 +132,39 @@ def test_a_kept_text_counts_only_while_it_says_what_the_values_say() -> None:
         ("a: 1", {"a": deep}),
     ):
         assert not is_text_of(text, cast("JsonObject", values))
+
+
+def test_what_values_repeat_is_written_out() -> None:
+    shared: JsonObject = {"b": [1]}
+    assert dump_values_text({"a": shared, "c": shared}) == "a:\n  b:\n  - 1\nc:\n  b:\n  - 1\n"
+
+
+def test_a_long_text_stays_on_its_line() -> None:
+    words = "word " * 500 + "end"
+    assert dump_values_text({"a": words}) == f"a: {words}\n"
+
+
+@pytest.mark.parametrize("text", [" a\nb", "a \nb", "a\n b", "a\n\nb\n\n", "a\tb\nc"])
+def test_texts_of_several_lines_are_read_as_they_were(text: str) -> None:
+    assert load(dump_values_text({"a": text})) == {"a": text}
+
+
+def test_a_secret_of_six_characters_is_looked_for_in_comments() -> None:
+    assert mask_values_text("password: abcdef # abcdef\n") == f'password: "{MASK}" # {MASK}\n'
+    assert mask_values_text("password: abcde # abcde\n") == f'password: "{MASK}" # abcde\n'
+
+
+def test_the_longest_256_secrets_are_looked_for_in_comments() -> None:
+    secrets = [f"{'x' * (6 + number)}" for number in range(257)]
+    tokens = "".join(f"- {each}\n" for each in secrets)
+    masked = mask_values_text(f"tokens:\n{tokens}# {secrets[0]}\n# {secrets[1]}\n")
+    assert masked is not None
+    assert masked.endswith(f"# {secrets[0]}\n# {MASK}\n")
+
+
+def test_a_text_of_64_kib_is_kept() -> None:
+    longest = "a: 1 #".ljust(64 * 1024, "x")
+    assert text_to_keep(longest, {"a": 1}) == longest
+    assert text_to_keep(f"{longest}x", {"a": 1}) is None
+    assert text_to_keep("{}", {}) is None
+    assert text_to_keep("# a", {}) == "# a"

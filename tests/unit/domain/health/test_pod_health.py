@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 import pytest
 
 from xapp_operator.api.models import HealthStatus
-from xapp_operator.domain.health.health_result import EVENT_MESSAGE_MAX, RESOURCE_MESSAGE_MAX
 from xapp_operator.domain.health.pod_health import pod_root_cause, workload_root_cause
 from xapp_operator.domain.health.resource_health import assess
 
@@ -374,16 +373,23 @@ def test_a_long_reason_is_truncated_to_one_line() -> None:
     reason = pod_root_cause(body, [])
     assert reason is not None
     assert "\n" not in reason
-    assert len(reason) < RESOURCE_MESSAGE_MAX
+    assert len(reason) == len("pod x-abc: container main: ErrImagePull: ") + 1024
 
 
 def test_a_message_that_kubernetes_keeps_is_whole() -> None:
-    longest = "x" * EVENT_MESSAGE_MAX
+    longest = "x" * 1024
     assert str(pod_root_cause(pod("Pending", waiting("ErrImagePull", longest)), [])).endswith(f": {longest}")
     assert str(pod_root_cause(CRASHING, [event("BackOff", longest)])).endswith(f": {longest}")
     refused = workload_root_cause([], [{**QUOTA, "message": longest}])
     assert refused is not None
     assert refused.message == f"StatefulSet db: FailedCreate: {longest}"
+    too_long = [event("BackOff", f"{longest}x"), {**QUOTA, "message": f"{longest}x"}]
+    for reason in (
+        str(pod_root_cause(pod("Pending", waiting("ErrImagePull", f"{longest}x")), [])),
+        str(pod_root_cause(CRASHING, too_long[:1])),
+        str(workload_root_cause([], too_long[1:])),
+    ):
+        assert f": {longest[1:]}…" in reason
 
 
 READY = pod("Running", running(ready=True), ready=True, name="well")

@@ -19,9 +19,8 @@ from tests.unit.domain.health.health_states import (
     custom,
 )
 from xapp_operator.api.models import HealthStatus
-from xapp_operator.domain.health.health_result import RESOURCE_MESSAGE_MAX, HealthResult
+from xapp_operator.domain.health.health_result import HealthResult
 from xapp_operator.domain.health.resource_health import (
-    HEALTH_MESSAGE_MAX,
     ResourceHealth,
     assess,
     missing_resource,
@@ -79,9 +78,9 @@ def test_a_malformed_object_is_assessed_without_an_error(body: Object, spec: Any
 def test_a_foreign_message_is_truncated_to_one_line() -> None:
     result = assess(custom(condition("Stalled", "True", "Bad", "line one\n  line two\t" + "x" * 100_000)))
     assert result.message.startswith("Bad: line one line two xxx")
-    assert len(result.message) == RESOURCE_MESSAGE_MAX
+    assert len(result.message) == 1536
     assert result.message.endswith("x…")
-    longest = "x" * (RESOURCE_MESSAGE_MAX - 3)
+    longest = "x" * (1536 - 3)
     assert assess(custom(condition("Stalled", "True", "B", longest))).message == f"B: {longest}"
 
 
@@ -133,8 +132,12 @@ def test_the_combined_message_is_bounded_and_says_the_whole_of_what_it_names() -
     two = "; ".join(f"Pod {each.name}: {each.message}" for each in many[:2])
     assert overall_health(many).message == f"{two}; and 8 more"
     assert overall_health(many[:2]).message == two
-    widest = [health("K" * 63, f"{number}" * 253, DEGRADED, "x" * RESOURCE_MESSAGE_MAX) for number in range(2)]
+    widest = [health("K" * 63, f"{number}" * 253, DEGRADED, "x" * 1536) for number in range(2)]
     assert overall_health(widest).message.endswith("x; and 1 more")
     endless = [health("Pod", f"{number}", DEGRADED, "x" * 5000) for number in range(2)]
     assert overall_health(endless).message.endswith("x…; and 1 more")
-    assert len(overall_health(endless).message) <= HEALTH_MESSAGE_MAX
+    assert len(overall_health(endless).message) == 1994  # with room for "; and 1000000 more"
+    assert len(overall_health(endless[:1]).message) == 2000
+    for length, named in ((970, 2), (971, 1)):
+        two = [health("Pod", "a" * 5, DEGRADED, "x" * length), health("Pod", "b" * 5, DEGRADED, "x" * 988)]
+        assert overall_health(two).message.count("Pod") == named
