@@ -209,7 +209,7 @@ def _keep_live(target: Json, live: Json, path: Path) -> None:
             del target[last]
         else:
             target[last] = value
-    elif isinstance(target, list) and last.isdecimal() and int(last) < len(target) and value is not None:
+    elif isinstance(target, list) and value is not None:  # so there is such an item
         target[int(last)] = value
 
 

@@ -189,3 +189,51 @@ def test_an_item_with_a_name_takes_nothing_from_the_item_in_its_place() -> None:
     applied: JsonObject = {"list": [{"name": "a", "image": "x:1"}]}
     live: JsonObject = {"list": [{"name": "b", "image": "y:2"}]}
     assert with_live_values(applied, live, (("list", "0", "image"),)) == {"list": [{"name": "a"}]}
+
+
+def test_lists_with_other_than_objects_differ_as_a_whole() -> None:
+    mixed: list[Json] = [{"name": "a"}, "x"]
+    assert paths({"list": mixed}, {"list": [{"name": "a"}]}) == ["/list"]
+    assert paths({"list": [{"name": "a"}]}, {"list": mixed}) == ["/list"]
+
+
+def test_items_without_names_are_paired_with_each_other_only() -> None:
+    live: JsonObject = {"list": [{"name": "b"}, {"x": 1}]}
+    found = find_differences(live, {"list": [{"x": 2}]})
+    assert [(format_pointer(each.path), format_pointer(each.live_path)) for each in found] == [
+        ("/list/0/x", "/list/1/x"),
+        ("/list/0", "/list/0"),
+    ]
+
+
+def test_one_more_object_or_path_is_counted() -> None:
+    def drifted(name: str, keys: int) -> DriftedObject:
+        return DriftedObject("ConfigMap", "ran", name, paths=tuple(f"/{key}" for key in range(keys)))
+
+    assert describe_drift(tuple(drifted(f"c{number}", 1) for number in range(10))).endswith("ConfigMap c9 (/0)")
+    assert describe_drift(tuple(drifted(f"c{number}", 1) for number in range(11))).endswith("c9 (/0); and 1 more")
+    assert describe_drift((drifted("c", 5),)) == "ConfigMap c (/0, /1, /2, /3, /4)"
+    assert describe_drift((drifted("c", 6),)) == "ConfigMap c (/0, /1, /2, /3, /4 and 1 more)"
+    refused = replace(drifted("c", 1), managers=("a", "b"), refusal="forbidden")
+    assert describe_drift((refused,)) == "ConfigMap c (/0, changed by a, b; not corrected: forbidden)"
+
+
+def test_120_characters_of_an_escaped_path_are_shown() -> None:
+    def shown(path: str) -> str:
+        return describe_drift((DriftedObject("Pod", "ran", "p", paths=(path,)),))
+
+    escape = "\\u001b"
+    assert shown("\x1b" * 20) == f"Pod p ({escape * 20})"
+    assert shown("/" + "\x1b" * 20) == f"Pod p (/{escape * 19}{escape[:4]}…)"
+
+
+def test_up_to_a_hundred_pointers_of_ten_thousand_characters_are_taken() -> None:
+    assert len(parse_ignored(annotated(",".join(f"/a{number}" for number in range(100)))).paths) == 100
+    assert parse_ignored(annotated("/" + "a" * 9_999)).error == ""
+
+
+def test_an_item_beyond_the_live_list_keeps_nothing() -> None:
+    applied: JsonObject = {"list": [{"x": 1}, {"x": 2}, 3]}
+    live: JsonObject = {"list": [{"x": 5}]}
+    kept = (("list", "1", "x"), ("list", "2"), ("list", "3"), ("list", "x"))
+    assert with_live_values(applied, live, kept) == {"list": [{"x": 1}, {}, 3]}

@@ -170,3 +170,10 @@ def test_the_work_for_hostile_lists_is_bounded(monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_empty_object_is_managed_where_its_former_members_are() -> None:
     assert manages_all({"f:data": {"f:a": {}}}, {"data": {}})
+
+
+@pytest.mark.parametrize(("others", "expected"), [(199_999, True), (200_000, False)])
+def test_200000_comparisons_are_made(others: int, expected: bool) -> None:
+    nodes: JsonObject = {f"v:{number}": {} for number in range(others)}
+    nodes['k:{"name":"a"}'] = {}
+    assert manages_all({"f:list": nodes}, {"list": [{"name": "a"}]}) is expected

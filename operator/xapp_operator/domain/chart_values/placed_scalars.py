@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from yaml.events import ScalarEvent
 
-from xapp_operator.api.json import Json
+from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.domain.chart_values.yaml_events import Tree, TreeBuilder
 from xapp_operator.domain.masking.redaction import MASK
 from xapp_operator.domain.masking.text_secrets import mask_secrets
+
+if TYPE_CHECKING:
+    from yaml import Mark
 
 MaskFactory: TypeAlias = Callable[[str], str]
 """Returns what replaces a secret."""
@@ -37,11 +40,15 @@ class PlacedScalar:
 class ScalarTreeBuilder(TreeBuilder[PlacedScalar]):
     def scalar(self, event: ScalarEvent) -> PlacedScalar:
         return PlacedScalar(
-            value=_PLAIN_SCALARS.get(event.value, event.value) if event.implicit[0] else event.value,
-            start=event.start_mark.index if event.start_mark else 0,
-            end=event.end_mark.index if event.end_mark else 0,
+            _PLAIN_SCALARS.get(event.value, event.value) if event.implicit[0] else event.value,
+            *place_of(event),
             is_block=event.style in {"|", ">"},
         )
+
+
+def place_of(event: ScalarEvent) -> tuple[int, int]:
+    """Return where a scalar starts and ends in the text."""
+    return cast("Mark", event.start_mark).index, cast("Mark", event.end_mark).index
 
 
 def values_of(tree: Tree[PlacedScalar]) -> Json:
@@ -55,12 +62,13 @@ def redacted_scalars(tree: Tree[PlacedScalar], redacted: Json) -> Iterator[tuple
     if isinstance(tree, PlacedScalar):
         if isinstance(redacted, str) and redacted != tree.value:
             yield tree, redacted
-    elif isinstance(tree, dict) and isinstance(redacted, dict):
+    elif isinstance(tree, dict):
+        below = cast("JsonObject", redacted)  # what is masked keeps its shape
         for key, member in tree.items():
-            yield from redacted_scalars(member, redacted[key])
-    elif isinstance(tree, list) and isinstance(redacted, list):
-        for item, shown in zip(tree, redacted, strict=True):
-            yield from redacted_scalars(item, shown)
+            yield from redacted_scalars(member, below[key])
+    else:
+        for index, item in enumerate(tree):
+            yield from redacted_scalars(item, cast("list[Json]", redacted)[index])
 
 
 def replace_scalars(source: str, shown: dict[PlacedScalar, str], make_mask: MaskFactory) -> str:

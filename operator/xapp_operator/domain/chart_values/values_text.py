@@ -17,6 +17,7 @@ from xapp_operator.domain.chart_values.placed_scalars import (
     PlacedScalar,
     ScalarTreeBuilder,
     masked_span,
+    place_of,
     redacted_scalars,
     replace_spans,
 )
@@ -141,7 +142,7 @@ class _PlacedValues(ScalarTreeBuilder):
 
     def scalar(self, event: ScalarEvent) -> PlacedScalar:
         value = yaml_scalars.parse_scalar(tag=event.tag, text=event.value, plain=event.implicit[0])
-        return PlacedScalar(value, *_place(event), is_block=event.style in {"|", ">"})
+        return PlacedScalar(value, *place_of(event), is_block=event.style in {"|", ">"})
 
     def key(self, event: Event) -> str:
         if isinstance(event, ScalarEvent):
@@ -151,10 +152,6 @@ class _PlacedValues(ScalarTreeBuilder):
         if not isinstance(found, PlacedScalar):
             raise YamlRefused(event, "a key that is a list or an object. Use a string.")
         return yaml_scalars.scalar_to_key(cast("yaml_scalars.Scalar", found.value))
-
-
-def _place(event: ScalarEvent) -> tuple[int, int]:
-    return event.start_mark.index if event.start_mark else 0, event.end_mark.index if event.end_mark else 0
 
 
 def _mask_comments(text: str, values: JsonObject) -> Iterator[tuple[int, int, str]]:
@@ -175,7 +172,7 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
     loader = yaml.CSafeLoader(text)
     while not isinstance(event := loader.get_event() or StreamEndEvent(), StreamEndEvent):
         if isinstance(event, ScalarEvent):
-            start, end = _place(event)
+            start, end = place_of(event)
             if event.style in {"|", ">"}:  # a comment may follow its header
                 header = text.find("\n", start, end)
                 start = end if header < 0 else header

@@ -223,7 +223,8 @@ class Mark(Protocol):
 class _ValuesBuilder(TreeBuilder[Scalar]):
     """Builds the one object of a values file."""
 
-    exact_integers = False
+    exact_integers: bool
+    """Refuse whole numbers beyond 64 bits."""
 
     def root(self) -> JsonObject | None:
         result: Tree[Scalar] = None

@@ -102,10 +102,10 @@ def _xml_elements(text: str) -> Iterator[Span]:
         if text.startswith(_CDATA, at):
             start += len(_CDATA)
             closing = text.find("]]>", start)
-            end = at = closing if closing >= 0 else len(text)
+            end = at = closing if closing != -1 else len(text)
         else:
             end = text.find(f"</{tag['key']}", at, at + _XML_ELEMENT_MAX)
-            if end < 0:  # long, or no element but a word in angle brackets
+            if end == -1:  # long, or no element but a word in angle brackets
                 end = text.find("<", at)
                 end = end if text.startswith("</", end) else start
             at = end

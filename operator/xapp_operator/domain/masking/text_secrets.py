@@ -197,7 +197,7 @@ def _value_spans(text: str, match: re.Match[str], *, in_query: bool) -> tuple[li
     following = text[at : at + 1]
     if opening := _TRIPLE_QUOTE.match(text, at):
         closing = text.find(opening.group(), opening.end())
-        end = closing if closing >= 0 else len(text)
+        end = closing if closing != -1 else len(text)
         return [(opening.end(), end)], end
     if opening := _QUOTE.match(text, at):
         return _quoted_words(text, opening)
@@ -207,7 +207,7 @@ def _value_spans(text: str, match: re.Match[str], *, in_query: bool) -> tuple[li
         return [], at
     if following == "[":
         closing = text.find("]", at, at + _LIST_MAX)
-        return ([(at + 1, closing)], closing) if closing > 0 else _matched(_TO_LINE_END, text, at)
+        return ([(at + 1, closing)], closing) if closing != -1 else _matched(_TO_LINE_END, text, at)
     return _plain_value(text, match)
 
 
@@ -219,7 +219,7 @@ def _plain_value(text: str, match: re.Match[str]) -> tuple[list[Span], int]:
     indent = None if is_option else _indent_of_line_key(text, match.start())
     if heredoc := _HEREDOC.match(text, at):
         closing = text.find(heredoc["tag"], heredoc.end())
-        end = closing if closing >= 0 else len(text)
+        end = closing if closing != -1 else len(text)
         return [(heredoc.end(), heredoc.end() + len(text[heredoc.end() : end].rstrip()))], end
     if indent is None:
         in_flow = match["blank"] and _OPENS_ENTRY.search(text, max(0, match.start() - 10), match.start())
@@ -255,7 +255,7 @@ def _quoted(text: str, opening: re.Match[str]) -> tuple[list[Span], int]:
             return [(opening.end(), found.end() - found.group().endswith("'"))], found.end()
         return _matched(_TO_LINE_END, text, opening.end())
     closing = text.find(opening.group(), opening.end())
-    if closing < 0:
+    if closing == -1:
         return _matched(_TO_LINE_END, text, opening.end())
     return [(opening.end(), closing)], closing + len(opening.group())
 

@@ -64,7 +64,7 @@ def plan_request_without_effect(inputs: PlanInput, settled: Wait | Nothing) -> R
         observed.helm_running or observed.releases_unavailable is not None or isinstance(inputs.desired, KubeError)
     )
     stays = isinstance(settled, Nothing) or settled.stalled or suspended
-    if inputs.deleting or observed.helm_running or unknown or not stays:
+    if inputs.deleting or unknown or not stays:
         return None
     why = settled.note or "nothing is to be upgraded" if isinstance(settled, Nothing) else settled.message
     if inputs.requests.force:

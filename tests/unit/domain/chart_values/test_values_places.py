@@ -182,3 +182,16 @@ def test_places_are_known_down_to_a_hundred_levels_and_up_to_100000_values() -> 
     many = "a: [" + "1, " * 100_000 + "1]\n"
     assert ValuesPlaces(many).find("values.a[99998]") == (1, 5 + 3 * 99_998)
     assert ValuesPlaces(many).find("values.a[99999]") == (1, 1)
+
+
+def test_lists_are_known_down_to_a_hundred_levels() -> None:
+    text = "a: " + "[" * 98 + "x" + "]" * 98
+    assert ValuesPlaces(text).find("values.a" + "[0]" * 98) == (1, 102)
+    assert ValuesPlaces(f"a: {'[' * 101}x{']' * 101}").find("values.a" + "[0]" * 101) == (1, 103)
+
+
+def test_line_and_column_are_told_apart() -> None:
+    error = ValuesInvalid("no", errors=(FieldError("values.a.list[1].value", "x"),))
+    assert [(each.line, each.column) for each in ValuesPlaces("a:\n  list: [1, {value: 2}]").locate(error).errors] == [
+        (2, 14)
+    ]

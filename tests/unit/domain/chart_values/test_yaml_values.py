@@ -294,3 +294,8 @@ def test_json_that_is_not_utf8_is_refused() -> None:
 def test_a_text_without_an_object_is_told_from_an_empty_object(text: str, stated: JsonObject | None) -> None:
     assert load_stated_values(text, source="values", max_bytes=MIB) == stated
     assert load_values(text, source="values", max_bytes=MIB) == (stated or {})
+
+
+@pytest.mark.parametrize("code", [0xD800, 0xDBFF, 0xDC00, 0xDFFF])
+def test_each_half_of_a_pair_is_dumped_as_the_replacement_character(code: int) -> None:
+    assert load(dump_values({"a": chr(code)})) == {"a": "\ufffd"}

@@ -187,6 +187,7 @@ SCALARS: Final[tuple[tuple[str, Json], ...]] = (
 REFUSED_SCALARS: Final = (
     *(".inf", ".Inf", ".INF", "+.inf", "-.inf", ".nan", ".NaN", ".NAN"),
     *("!!null x", "!!int 1.5", "!!int x", "!!bool x", "!!timestamp x", "!!float 18446744073709551615"),
+    *("!!float true", "!!float abc", "!!float null"),
     *("!!binary '*'", "!e!x 1", "{null: a}", "{~: a}", "{[a]: b}", "{18446744073709551615: a}"),
     *("@x", "%x", "`x`", "*unknown", "*", "- a", "? a", '"x" y', "[a", "{a", '"a', "a: b: c", '"\\ud83d\\ude00"'),
     *('"\\q"', "&a [*a]", "{<<: }", "{<<: 1}", "&"),

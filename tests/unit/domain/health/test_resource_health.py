@@ -139,5 +139,5 @@ def test_the_combined_message_is_bounded_and_says_the_whole_of_what_it_names() -
     assert len(overall_health(endless).message) == 1994  # with room for "; and 1000000 more"
     assert len(overall_health(endless[:1]).message) == 2000
     for length, named in ((970, 2), (971, 1)):
-        two = [health("Pod", "a" * 5, DEGRADED, "x" * length), health("Pod", "b" * 5, DEGRADED, "x" * 988)]
-        assert overall_health(two).message.count("Pod") == named
+        pair = [health("Pod", "a" * 5, DEGRADED, "x" * length), health("Pod", "b" * 5, DEGRADED, "x" * 988)]
+        assert overall_health(pair).message.count("Pod") == named

@@ -163,3 +163,43 @@ def test_strings_are_found_at_any_depth_except_short_words() -> None:
 def test_a_volume_that_names_everything_of_its_secret_is_no_secret() -> None:
     source: JsonObject = {"secretName": "s", "name": "n", "items": [], "defaultMode": 420, "optional": True}
     assert redact({"volumes": [{"secret": source}]}) == {"volumes": [{"secret": source}]}
+
+
+@pytest.mark.parametrize(("length", "expected"), [(2 * 8192, False), (2 * 8192 + 1, True)])
+def test_of_a_secret_beyond_16_kib_the_beginning_and_the_end_are_looked_for(length: int, expected: bool) -> None:
+    secret = "".join(chr(0x4E00 + number) for number in range(length))
+    assert scrub(f"it is {secret}.", [secret]) == f"it is {MASK if length == 2 * 8192 else MASK + secret[8192] + MASK}."
+    assert (scrub(secret[:8192], [secret]) == MASK) is expected
+    assert (scrub(secret[-8192:], [secret]) == MASK) is expected
+    assert scrub(secret[1:8192], [secret]) == secret[1:8192]
+
+
+def test_secrets_of_four_characters_are_scrubbed() -> None:
+    assert scrub("an abcd", ["abcd"]) == f"an {MASK}"
+    assert scrub("an abc", ["abc"]) == "an abc"
+    assert scrub("it is YWJj", ["abc"]) == f"it is {MASK}"  # base64
+
+
+def test_lines_of_eight_characters_of_a_secret_are_scrubbed() -> None:
+    secret = "first\n  abcdefgh  \nabcdefg"
+    assert scrub("an abcdefgh", [secret]) == f"an {MASK}"
+    assert scrub("an abcdefg", [secret]) == "an abcdefg"
+
+
+def test_a_text_of_six_characters_is_no_common_word() -> None:
+    assert list(long_texts({"a": ["abcde", "abcdef"]})) == ["abcdef"]
+
+
+def test_items_whose_names_are_masked_are_matched_by_what_is_readable() -> None:
+    old: JsonObject = {"credentials": [{"login": {"name": MASK}, "token": "a"}]}
+    assert unmask(redact(old), old) == old
+    named: JsonObject = {"list": [{"name": MASK, "token": "a", "x": 1}, {"name": "b", "token": "c"}]}
+    assert secret_texts(named) == {"a", "c"}
+    twice: JsonObject = {"list": [{"name": "a", "token": "1"}, {"name": "a", "x": 2, "token": "2"}]}
+    moved: JsonObject = {"list": [{"name": "a", "x": 2, "token": MASK}]}
+    assert unmask(moved, twice) == {"list": [{"name": "a", "x": 2, "token": "2"}]}
+
+
+def test_secrets_are_found_below_what_is_masked_in_part() -> None:
+    values: JsonObject = {"list": [{"url": "http://me:hunter2@host"}, "--password=hunter3"], "a": {"b": ["x"]}}
+    assert secret_texts(values) == {"hunter2", "hunter3"}

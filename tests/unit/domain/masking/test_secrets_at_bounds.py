@@ -46,6 +46,7 @@ def test_options_are_found_anywhere(text: str) -> None:
         "value: plain\nport: 1\nname: PASSWORD\n",
         "name: PASSWORD\nvalue: «s3cr3t»\nvalue: plain\n",
         "value: «s3cr3t»\nname: PASSWORD\nvalue: plain\n",
+        "- value: «s3 cr3t & more»\n  name: PASSWORD\n",
     ],
 )
 def test_a_value_is_a_secret_only_beside_the_name_of_one(text: str) -> None:
@@ -73,6 +74,7 @@ def test_some_keys_are_secret_in_a_query_only(text: str) -> None:
     [
         "token: «8080»",
         "token=«8080»",
+        "a/token=«latest»",
         '{"token":«8080»}',
         "token:65536",
         "token:8080/x",
@@ -114,6 +116,8 @@ def test_lists_are_secret_up_to_their_end(text: str) -> None:
         'password: "«s3»"\n"more"',
         "password:\n  «s3cr3t»\n  «more»\nhost: db\n",
         "  password:\n  - «s3cr3t»\n- other\n",
+        "password:\n- «s3cr3t»\n- «other1»\nhost\n",
+        "password:\nplain\n",
         "tokens:\n  - name: x\n    a: b\n",
         "password:\n\n",
         "password: |\n\n  «s3cr3t»\nhost: db\n",

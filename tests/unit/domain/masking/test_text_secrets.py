@@ -123,3 +123,14 @@ def test_any_redacted_text_is_restored(text: str) -> None:
 def test_spans_are_ordered_and_never_overlap(text: str) -> None:
     ends = [at for span in find_secrets(text) for at in span]
     assert ends == sorted(set(ends))
+
+
+def test_lines_in_the_middle_of_a_text_keep_their_secrets() -> None:
+    edited = f"first\n{SHOWN}last\n"
+    assert unmask({"config": edited}, {"config": CONFIG}) == {"config": f"first\n{CONFIG}last\n"}
+
+
+def test_a_line_with_a_mask_is_not_taken_for_another_line() -> None:
+    old = "a: 1\npassword: x\nb: 2\n"
+    with pytest.raises(ValuesInvalid):
+        unmask({"config": f"z\na: {MASK}\nz\n"}, {"config": old})

@@ -217,3 +217,24 @@ def test_a_failed_rollback_after_failed_tests_is_tried_again_when_its_back_off_e
     assert isinstance(waiting, Wait)
     assert waiting.until is not None
     assert plan(replace(inputs, now=waiting.until)) == Rollback(1)
+
+
+def test_only_a_failed_rollback_keeps_failed_tests_from_rolling_back() -> None:
+    options = {
+        "there": release(earlier=DEPLOYED_BEFORE),
+        "test": run(TestOutcome.FAILED),
+        "wanted": with_tests("rollback"),
+    }
+    done = attempt(AttemptOutcome.SUCCEEDED, action=ROLLBACK, last_at=NOW, permanent=True)
+    assert plan(settled(last=done, **options)) == Rollback(1)
+    assert plan(settled(last=None, **options)) == Rollback(1)
+
+
+def test_a_run_that_was_lost_starts_again_when_its_back_off_ends() -> None:
+    assert plan(settled(test=run(TestOutcome.INTERRUPTED, last_at=NOW - 1.0))) == StartTests(Nothing())
+    assert plan(settled(test=run(TestOutcome.INTERRUPTED, last_at=NOW - 0.5))) == Nothing()
+
+
+def test_failed_tests_of_a_release_that_is_gone_roll_nothing_back() -> None:
+    failed = run(TestOutcome.FAILED)
+    assert not isinstance(plan(settled(there=None, test=failed, wanted=with_tests("rollback"))), Rollback)

@@ -127,3 +127,23 @@ def test_a_step_that_goes_on_keeps_its_beginning_and_another_one_begins_now() ->
 def test_waiting_for_objects_began_when_that_step_began(step: str, started_at: float) -> None:
     progress = found(Nothing(), tried(AttemptOutcome.SUCCEEDED), previous=(step, 700.0))
     assert progress == DeploymentProgress(Step.OBJECTS, started_at, attempt=2)
+
+
+def test_a_failure_of_the_objects_is_not_told_as_one_of_helm() -> None:
+    failed = found(Wait(Reason.TEST_FAILED, "m", stalled=True), tried(FAILED, reason=Reason.TEST_FAILED))
+    assert failed == DeploymentProgress(Step.OBJECTS, NOW, attempt=2)
+
+
+@pytest.mark.parametrize(("outcome", "stalled"), [(AttemptOutcome.SUCCEEDED, False), (AttemptOutcome.RELEASED, True)])
+def test_objects_that_do_not_wait_for_health_have_no_deadline(outcome: AttemptOutcome, stalled: bool) -> None:
+    progress = found(Wait(Reason.TEST_FAILED, "m", stalled=stalled), tried(outcome))
+    assert progress == DeploymentProgress(Step.OBJECTS, NOW, attempt=2)
+
+
+def test_helm_without_an_attempt_begins_now() -> None:
+    assert found(Wait(Reason.UPGRADE_FAILED, "m")) == DeploymentProgress(Step.HELM, NOW)
+
+
+def test_a_source_has_no_tries_at_first() -> None:
+    assert SourceRetries(0, None) == NO_RETRIES
+    assert found(Wait(Reason.CHART_PULL_FAILED, "m")) == DeploymentProgress(Step.CHART, NOW)

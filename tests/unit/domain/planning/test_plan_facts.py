@@ -1,0 +1,175 @@
+"""Facts that decide alone: each test changes one of them. What an input says where nothing is given."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+import pytest
+
+from tests.unit.domain.planning.plan_inputs import (
+    DEPLOYED_BEFORE,
+    NOW,
+    STILL_DEPLOYED,
+    TIMEOUT,
+    attempt,
+    plan_input,
+    release,
+    spec,
+)
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.domain.planning import actions
+from xapp_operator.domain.planning.actions import Nothing, RejectRequest, RejectRollback, Rollback, Unlock, Wait
+from xapp_operator.domain.planning.plan import plan
+from xapp_operator.domain.planning.plan_input import (
+    DEPLOYED,
+    FAILED,
+    ROLLBACK,
+    UNINSTALL,
+    AnnotationRequests,
+    Attempt,
+    AttemptOutcome,
+    DriftState,
+    LabelState,
+    ObservedRelease,
+    ObservedState,
+    PastRevision,
+    PlanInput,
+    TestRun,
+)
+from xapp_operator.domain.planning.progress import SourceRetries
+from xapp_operator.domain.planning.unrecorded_steps import StoredStatus
+
+
+def defaults(of: type[Any]) -> dict[str, object]:
+    return {each.name: each.default for each in fields(of) if each.default is not MISSING}
+
+
+NO_TRUTH = {False, "", None}
+
+
+@pytest.mark.parametrize(
+    ("of", "others"),
+    [
+        (actions.Install, {}),
+        (actions.Upgrade, {}),
+        (actions.Rollback, {}),
+        (actions.Uninstall, {"hooks": True, "dependents": ()}),
+        (actions.RepairLabels, {}),
+        (actions.Wait, {}),
+        (actions.Nothing, {}),
+        (actions.StartTests, {}),
+        (TestRun, {"count": 1}),
+        (PastRevision, {}),
+        (ObservedRelease, {"past_revisions": ()}),
+        (LabelState, {}),
+        (DriftState, {"objects": ()}),
+        (ObservedState, {"unready_dependencies": (), "dependency_cycle": (), "dependents": ()}),
+        (Attempt, {"generation": -1, "count": 1, "reason": Reason.INSTALL_FAILED}),
+        (AnnotationRequests, {}),
+        (PlanInput, {"generation_observed": True, "health": HealthStatus.UNKNOWN}),
+        (SourceRetries, {}),
+        (StoredStatus, {}),
+    ],
+)
+def test_what_is_not_given_is_not_so(of: type[Any], others: dict[str, object]) -> None:
+    found = defaults(of)
+    assert {name: found.pop(name) for name in others} == others
+    assert all(each in NO_TRUTH for each in found.values()), found
+
+
+@pytest.mark.parametrize("status", ["pending-install", "pending-upgrade", "pending-rollback"])
+def test_a_pending_revision_of_no_xapp_has_its_time(status: str) -> None:
+    adopted = release(status, owner=None, modified_at=NOW)
+    assert isinstance(plan(plan_input(adopted, wanted=spec(adopt=True))), Wait)
+    assert plan(plan_input(release(status, modified_at=NOW))) == Unlock(2)
+    late = release(status, owner=None, modified_at=NOW - TIMEOUT)
+    assert plan(plan_input(late, wanted=spec(adopt=True))) == Unlock(2)
+
+
+def test_a_permanent_failure_to_uninstall_stalls_until_the_next_try() -> None:
+    for permanent in (True, False):
+        failed = attempt(AttemptOutcome.FAILED, action=UNINSTALL, permanent=permanent, last_at=NOW)
+        waiting = plan(plan_input(release(FAILED), last=failed, deleting=True))
+        assert waiting == Wait(Reason.UPGRADE_FAILED, "helm's own error", stalled=permanent, until=NOW + 1.0)
+
+
+def test_a_permanent_failure_of_a_requested_rollback_does_not_stall() -> None:
+    failed = attempt(AttemptOutcome.FAILED, action=ROLLBACK, permanent=True, last_at=NOW)
+    requests = AnnotationRequests(rollback_to=1, rollback_value="1")
+    waiting = plan(plan_input(release(earlier=DEPLOYED_BEFORE), last=failed, requests=requests))
+    assert waiting == Wait(Reason.UPGRADE_FAILED, "helm's own error", until=NOW + 1.0)
+
+
+def test_an_attempt_without_digests_is_none_at_digests_that_are_not_known() -> None:
+    failed = attempt(AttemptOutcome.FAILED, digests=None, permanent=True)
+    cycle = {"dependency_cycle": ("a", "b", "a")}
+    there = release(FAILED, earlier=STILL_DEPLOYED)
+    assert not isinstance(plan(plan_input(there, last=failed, desired=None, observed=cycle)), Rollback)
+
+
+@pytest.mark.parametrize(
+    ("requests", "status", "message"),
+    [
+        (
+            AnnotationRequests(rollback_unreadable=True),
+            DEPLOYED,
+            "rollback-to names no revision. Set it to one of 1, 2, or to REVISION@TEXT.",
+        ),
+        (
+            AnnotationRequests(rollback_to=7),
+            DEPLOYED,
+            "rollback-to names revision 7, which is not stored. Set it to one of 1, 2.",
+        ),
+        (
+            AnnotationRequests(rollback_to=2),
+            DEPLOYED,
+            "rollback-to names revision 2, which is in force. There is nothing to do.",
+        ),
+        (
+            AnnotationRequests(rollback_to=2),
+            FAILED,
+            "rollback-to names revision 2, which failed. To try it again, set retry-at.",
+        ),
+    ],
+)
+def test_a_rollback_that_cannot_be_is_rejected_with_the_reason(
+    requests: AnnotationRequests, status: str, message: str
+) -> None:
+    there = release(status, earlier=DEPLOYED_BEFORE)
+    assert plan(plan_input(there, requests=requests)) == RejectRollback(message)
+
+
+def test_a_request_without_effect_is_rejected_with_the_reason() -> None:
+    force = AnnotationRequests(force=True)
+    held = plan(plan_input(release(), held=1, requests=force))
+    assert isinstance(held, RejectRequest)
+    assert held.message.startswith("force-at has no effect now: rolled back to revision 1, which is held")
+    suspended = plan(plan_input(release(), wanted=spec(suspend=True), requests=AnnotationRequests(test=True)))
+    assert isinstance(suspended, RejectRequest)
+    assert suspended.message.startswith("test-at has no effect now: ")
+    assert plan(plan_input(release(), helm_running=True, requests=force)) == Wait(
+        Reason.PROGRESSING, "helm is working on the release for another XApp"
+    )
+
+
+def test_an_attempt_that_began_with_the_same_values_has_answered_them() -> None:
+    failed = Attempt("Upgrade", AttemptOutcome.FAILED, None, 1.0, 1.0, request_digest="d")
+    assert AnnotationRequests(retry=True, digest="d").clear_attempt(failed) is failed
+    assert AnnotationRequests(retry=True, digest="e").clear_attempt(failed) is None
+    assert AnnotationRequests(force=True, digest="e").clear_attempt(failed) is None
+    assert AnnotationRequests(test=True, digest="e").clear_attempt(failed) is failed
+    assert (
+        AnnotationRequests(retry=True).clear_attempt(Attempt("Upgrade", AttemptOutcome.FAILED, None, 1.0, 1.0)) is None
+    )
+    assert AnnotationRequests(retry=True).clear_attempt(None) is None
+
+
+def test_the_newest_good_revision_is_rolled_back_to() -> None:
+    earlier = (PastRevision(1, "superseded"), PastRevision(3, "superseded"), PastRevision(2, "superseded"))
+    there = release(FAILED, revision=4, earlier=earlier)
+    assert plan(plan_input(there, last=attempt(AttemptOutcome.FAILED, permanent=True))) == Rollback(3)
+    unhealthy = attempt(AttemptOutcome.UNHEALTHY)
+    assert plan(plan_input(there, last=unhealthy)) == Rollback(3)
+    assert plan(plan_input(release(), last=unhealthy)) == Nothing()
