@@ -184,3 +184,23 @@ def test_tests_of_an_xapp_that_is_gone_are_waited_for(settings: Settings, name: 
     history = run_history(settings, play)
     assert history.deployed_tags == ["two"]
     assert [each.command for each in history.helm_steps] == ["install", "upgrade"]
+
+
+def test_an_xapp_stays_stalled_while_helm_works_for_the_owner_of_the_release(settings: Settings) -> None:
+    seen = set[tuple[str, str]]()
+
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        create_other(history)
+        await history.cluster.wait(SECONDS)
+        history.cluster.helm.pause = SLOW_SECONDS
+        history.set_tag("two")
+        for _ in range(30):
+            await history.cluster.wait(1.0)
+            stalled = history.cluster.condition("Stalled", "other") or {}
+            seen.add((ready(history)[1], stalled.get("status", "")))
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == ["install", "upgrade"]
+    assert seen == {("AccessDenied", "True")}

@@ -10,7 +10,8 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     spec.suspend                                                Wait
     the releases of the namespace are not known                 Wait, stalled without permission; deleting: also Wait,
                                                                 but not with Orphan or with the namespace
-    helm works on the release for another XApp                  Wait; deleting: only where the release is its own
+    helm works on the release for another XApp                  Wait, unless the release belongs to another XApp or to a
+                                                                person; deleting: only where it is its own
     pending-*, no helm process works on it any more             Unlock
     uninstalling by another helm                                Wait, at most 30 s (not owned: spec.timeout)
     uninstalling, left behind                                   Uninstall without hooks
@@ -171,8 +172,9 @@ def _plan_unavailable_releases(inputs: PlanInput) -> Action | None:
 
 
 def _plan_while_helm_runs(inputs: PlanInput) -> Action | None:
-    message = "helm is working on the release for another XApp"
-    return Wait(Reason.PROGRESSING, message) if inputs.observed.helm_running else None
+    if not inputs.observed.helm_running or (inputs.release is not None and not inputs.owned_or_adoptable):
+        return None
+    return Wait(Reason.PROGRESSING, "helm is working on the release for another XApp")
 
 
 def _plan_pending(inputs: PlanInput) -> Action | None:
