@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,16 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from tests.localcluster import Binaries
 from tests.localcluster.cluster import ROOT
-from tests.support.alertcheck import MONITORING, Selector, alert_rules, alert_selectors, firing, query_selectors
+from tests.support.promtool import (
+    MONITORING,
+    Alert,
+    Selector,
+    alert_rules,
+    assert_alerts,
+    check_rules,
+    rule_groups,
+    selectors,
+)
 from xapp_operator.telemetry.metrics import Metrics
 
 pytestmark = pytest.mark.integration
@@ -57,42 +68,89 @@ HEALTHY = {
 }
 """A busy system in which nothing is wrong, for 200 minutes."""
 
-FAULTS: dict[str, tuple[dict[str, str], int, str]] = {
-    "XAppOperatorDown": ({f"up{{{OPERATOR}}}": "1x9 0x190"}, 15, "no pod of the operator"),
-    "XAppGatewayDown": ({f"up{{{GATEWAY}}}": "1x9 _x190"}, 19, "no pod of the gateway"),
-    "XAppOperatorNoLeader": ({f"xapp_operator_leader{{{OPERATOR}}}": "1x9 0x190"}, 13, "operator in system runs"),
-    "XAppOperatorQueueOld": ({f"xapp_operator_queue_oldest_seconds{{{OPERATOR}}}": "0+60x200"}, 21, "for 21m 0s"),
-    "XAppOperatorHelmSlotsFull": (
-        {f"xapp_operator_helm_slots_awaited{{{OPERATOR}}}": "0x9 1x190"},
-        25,
-        "All 6 processes",
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What is different when an alert fires, the first minute at which it does, and the alert."""
+
+    series: Mapping[str, str]
+    minute: int
+    description: str
+    labels: Mapping[str, str] = field(default_factory=lambda: {"namespace": "system"})
+
+
+FAULTS: dict[str, Fault] = {
+    "XAppOperatorDown": Fault(
+        series={f"up{{{OPERATOR}}}": "1x9 0x190"},
+        minute=15,
+        description="Prometheus has read metrics of no pod of the operator for 5 minutes. XApps are not deployed, "
+        "changed or watched.",
+        labels={},
     ),
-    "XAppOperatorHelmFailing": (
-        {f'xapp_operator_helm_seconds_count{{{OPERATOR},command="install",outcome="failed"}}': "0x99 2+2x100"},
-        140,
-        "82 installs, upgrades",
+    "XAppGatewayDown": Fault(
+        series={f"up{{{GATEWAY}}}": "1x9 _x190"},
+        minute=19,
+        description="Prometheus has read metrics of no pod of the gateway for 5 minutes. The REST API and the "
+        "dashboard are away. xApps and the operator go on.",
+        labels={},
     ),
-    "XAppChartRepositoryNotReady": (
-        {f'xapp_operator_chart_repositories{{{OPERATOR},ready="false"}}': "0x9 2x190"},
-        40,
-        "2 ChartRepositories",
+    "XAppOperatorNoLeader": Fault(
+        series={f"xapp_operator_leader{{{OPERATOR}}}": "1x9 0x190"},
+        minute=13,
+        description="The operator in system runs, but no replica has had the Lease for 3 minutes. XApps are not "
+        "deployed, changed or watched.",
     ),
-    "XAppNotReady": ({f'xapp_operator_xapps_not_ready{{{OPERATOR},min_seconds="3600"}}': "0x9 4x190"}, 15, "4 XApps"),
-    "XAppDrifted": ({f"xapp_operator_drifted_xapps{{{OPERATOR}}}": "0x9 1x190"}, 70, "1 XApps"),
-    "XAppGatewayErrors": (
-        {
+    "XAppOperatorQueueOld": Fault(
+        series={f"xapp_operator_queue_oldest_seconds{{{OPERATOR}}}": "0+60x200"},
+        minute=21,
+        description="An XApp has waited for a worker of the operator in system for 21m 0s.",
+    ),
+    "XAppOperatorHelmSlotsFull": Fault(
+        series={f"xapp_operator_helm_slots_awaited{{{OPERATOR}}}": "0x9 1x190"},
+        minute=25,
+        description="All 6 processes of helm that the operator in system may run have been in use for 15 minutes, and "
+        "others wait.",
+    ),
+    "XAppOperatorHelmFailing": Fault(
+        series={
+            f'xapp_operator_helm_seconds_count{{{OPERATOR},command="install",outcome="failed"}}': "0x99 2+2x100",
+        },
+        minute=140,
+        description="82 installs, upgrades, rollbacks and uninstalls of the operator in system failed within an hour, "
+        "more than half of all.",
+    ),
+    "XAppChartRepositoryNotReady": Fault(
+        series={f'xapp_operator_chart_repositories{{{OPERATOR},ready="false"}}': "0x9 2x190"},
+        minute=40,
+        description="2 ChartRepositories of the operator in system are not Ready. Charts in them cannot be deployed.",
+    ),
+    "XAppNotReady": Fault(
+        series={f'xapp_operator_xapps_not_ready{{{OPERATOR},min_seconds="3600"}}': "0x9 4x190"},
+        minute=15,
+        description="4 XApps of the operator in system have not been Ready for more than an hour.",
+    ),
+    "XAppDrifted": Fault(
+        series={f"xapp_operator_drifted_xapps{{{OPERATOR}}}": "0x9 1x190"},
+        minute=70,
+        description="Somebody changed objects of 1 XApps of the operator in system, and for an hour nobody has changed "
+        "them back.",
+    ),
+    "XAppGatewayErrors": Fault(
+        series={
             f'xapp_operator_http_request_seconds_count{{{GATEWAY},route="/api/xapps",status="500"}}': "0+25x200",
         },
-        11,
-        "answers 20% of the requests",
+        minute=11,
+        description="The gateway in system answers 20% of the requests with a status of 500 or more. Requests to the "
+        "APIs of xApps do not count.",
     ),
-    "XAppGatewayCertificateExpires": (
-        {f"xapp_operator_tls_certificate_expiry_timestamp_seconds{{{GATEWAY}}}": f"{7 * 86400 + 3660}x200"},
-        60,
-        "expires in 7d",
+    "XAppGatewayCertificateExpires": Fault(
+        series={
+            f"xapp_operator_tls_certificate_expiry_timestamp_seconds{{{GATEWAY}}}": f"{7 * 86400 + 3660}x200",
+        },
+        minute=60,
+        description="The certificate of the gateway in system expires in 7d 0h 1m 0s.",
     ),
 }
-"""What is different when an alert fires, the first minute at which it does, and words of its description."""
 
 
 def exported_metrics() -> dict[str, set[str]]:
@@ -107,12 +165,12 @@ def exported_metrics() -> dict[str, set[str]]:
     return found
 
 
-def unknown(selectors: list[Selector]) -> list[str]:
+def unknown(found: list[Selector]) -> list[str]:
     """Return what selectors name that no process serves."""
     known = exported_metrics()
     return [
         f"{each.metric}{{{label}}}"
-        for each in selectors
+        for each in found
         for label in ("", *each.labels)
         if each.metric not in known or (label and label not in known[each.metric] | TARGET_LABELS)
     ]
@@ -124,19 +182,33 @@ def dashboard_queries() -> Iterator[str]:
             yield target["expr"].replace("$__rate_interval", "5m").replace("$namespace", "system")
 
 
+def test_promtool_accepts_the_rules(binaries: Binaries, tmp_path: Path) -> None:
+    check_rules(binaries, rule_groups(), folder=tmp_path)
+
+
 def test_every_alert_names_only_metrics_and_labels_that_exist(binaries: Binaries) -> None:
-    selectors = alert_selectors(binaries)
-    assert {name: unknown(found) for name, found in selectors.items()} == {name: [] for name in selectors}
+    found = {rule["alert"]: selectors(binaries, rule["expr"]) for rule in alert_rules()}
+    assert [name for name, each in found.items() if not each] == []
+    assert {name: unknown(each) for name, each in found.items()} == {name: [] for name in found}
 
 
 def test_every_query_of_the_dashboard_names_only_metrics_and_labels_that_exist(binaries: Binaries) -> None:
-    queries = list(dashboard_queries())
-    found = dict(zip(queries, query_selectors(binaries, queries), strict=True))
-    assert {query: unknown(selectors) for query, selectors in found.items()} == {query: [] for query in queries}
+    found = {query: selectors(binaries, query) for query in dashboard_queries()}
+    assert [query for query, each in found.items() if not each] == []
+    assert {query: unknown(each) for query, each in found.items()} == {query: [] for query in found}
+
+
+def test_selectors_are_found_wherever_they_are_in_a_query(binaries: Binaries) -> None:
+    query = (
+        """label_replace(sum by (job) (rate(one{b="{x=\\"1\\"}", a!~'c|d'}[5m])), "two", "$1", "job", "(.*)") / up"""
+    )
+    assert selectors(binaries, query) == [Selector("one", ("a", "b")), Selector("up", ())]
+    with pytest.raises(AssertionError, match="parse error"):
+        selectors(binaries, "sum(up")
 
 
 def test_the_dashboard_shows_every_metric(binaries: Binaries) -> None:
-    shown = {each.metric for found in query_selectors(binaries, list(dashboard_queries())) for each in found}
+    shown = {each.metric for query in dashboard_queries() for each in selectors(binaries, query)}
     families = {re.sub(r"_(total|count|sum|bucket)$", "", name) for name in exported_metrics()} - {"up"}
     assert families - {re.sub(r"_(total|count|sum|bucket)$", "", name) for name in shown} == set()
 
@@ -165,23 +237,32 @@ def test_every_alert_has_a_fault() -> None:
     assert [rule["alert"] for rule in alert_rules()] == list(FAULTS)
 
 
-def test_nothing_fires_while_nothing_is_wrong(binaries: Binaries) -> None:
-    assert firing(binaries, HEALTHY, minutes=[1, 30, 199]) == [[], [], []]
+def test_nothing_fires_while_nothing_is_wrong(binaries: Binaries, tmp_path: Path) -> None:
+    assert_alerts(binaries, HEALTHY, {1: [], 30: [], 199: []}, folder=tmp_path)
+
+
+def test_an_unexpected_alert_is_noticed(binaries: Binaries, tmp_path: Path) -> None:
+    fault = FAULTS["XAppNotReady"]
+    with pytest.raises(AssertionError, match="XAppNotReady"):
+        assert_alerts(binaries, {**HEALTHY, **fault.series}, {fault.minute: []}, folder=tmp_path)
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_an_alert_fires_at_its_fault_and_no_other_does(binaries: Binaries, name: str) -> None:
-    changed, minute, words = FAULTS[name]
-    before, at = firing(binaries, {**HEALTHY, **changed}, minutes=[minute - 1, minute])
-    assert before == []
-    (alert,) = at
-    assert alert.name == name
-    assert words in alert.annotations["description"]
-    assert alert.labels["severity"] in {"critical", "warning", "info"}
+def test_an_alert_fires_at_its_fault_and_no_other_does(binaries: Binaries, name: str, tmp_path: Path) -> None:
+    fault = FAULTS[name]
+    alert = Alert(name=name, labels=fault.labels, description=fault.description)
+    expected = {fault.minute - 1: [], fault.minute: [alert]}
+    assert_alerts(binaries, {**HEALTHY, **fault.series}, expected, folder=tmp_path)
 
 
-def test_two_installations_are_watched_apart(binaries: Binaries) -> None:
+def test_two_installations_are_watched_apart(binaries: Binaries, tmp_path: Path) -> None:
     other = {series.replace("system", "lab"): values for series, values in HEALTHY.items()}
     other[f"xapp_operator_leader{{{OPERATOR}}}".replace("system", "lab")] = "0x200"
-    (alerts,) = firing(binaries, {**HEALTHY, **other}, minutes=[10])
-    assert [(alert.name, alert.labels["namespace"]) for alert in alerts] == [("XAppOperatorNoLeader", "lab")]
+    description = FAULTS["XAppOperatorNoLeader"].description.replace("system", "lab")
+    alert = Alert(name="XAppOperatorNoLeader", labels={"namespace": "lab"}, description=description)
+    assert_alerts(binaries, {**HEALTHY, **other}, {10: [alert]}, folder=tmp_path)
+
+
+@pytest.mark.parametrize("rule", alert_rules(), ids=lambda rule: str(rule["alert"]))
+def test_every_alert_has_a_severity(rule: dict[str, Any]) -> None:
+    assert rule["labels"]["severity"] in {"critical", "warning", "info"}

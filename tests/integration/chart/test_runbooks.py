@@ -12,8 +12,8 @@ import yaml
 
 from tests.localcluster import Binaries
 from tests.localcluster.cluster import ROOT
-from tests.support.alertcheck import alert_rules
 from tests.support.operator_chart import chart_objects
+from tests.support.promtool import alert_rules
 
 pytestmark = pytest.mark.integration
 
