@@ -87,8 +87,8 @@ class Session:
             UsageError: several namespaces have one, or two namespaces are given.
         """
         before, slash, name = given.rpartition("/")
-        if slash and (not before or not name or "/" in before):
-            raise UsageError(f"{given} is no name of an xApp: write NAME or NAMESPACE/NAME")
+        if not name or (slash and (not before or "/" in before)):
+            raise UsageError(f"{given!r} is no name of an xApp: write NAME or NAMESPACE/NAME")
         if slash and namespace is not None and namespace != before:
             raise UsageError(f"{given} is not in the namespace {namespace}: leave out one of the two")
         known = before or self.namespace(namespace)
@@ -133,5 +133,7 @@ class Session:
 
 
 def segment(name: str) -> str:
-    """Return a name as one segment of a path."""
+    """Return a name as one segment of a path. Raises UsageError for what means another path."""
+    if name in {".", ".."}:
+        raise UsageError(f"{name!r} is no name")
     return quote(name, safe="")

@@ -51,6 +51,13 @@ def test_field_errors_and_missing_rights_are_listed(gateway: StandInGateway, xap
     assert "  missing right: get on xapps.xapp-operator.io" in done.err
 
 
+@pytest.mark.parametrize("name", ["", "..", "../a", "n/..", "n/", "/a"])
+def test_what_is_no_name_sends_no_request(xapp: Xapp, name: str) -> None:
+    done = xapp("get", name, "-n", "n", "--gateway", "http://127.0.0.1:1")
+    assert done.code == 2
+    assert "no name" in done.err or "leave out one" in done.err
+
+
 def test_not_signed_in_says_how_to(gateway: StandInGateway, xapp: Xapp) -> None:
     gateway.reply(PATH, problem(401, "unauthenticated", "no token"))
     assert "xapp login" in xapp("get", "n/a", "--gateway", gateway.url).err

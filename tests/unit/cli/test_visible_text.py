@@ -6,10 +6,11 @@ import json
 
 import pytest
 import yaml
+from rich.console import Console
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.cli.output.documents import to_json, to_yaml
-from xapp_operator.cli.output.tables import Cell, Column, Row, layout_table
+from xapp_operator.cli.output.tables import Cell, Column, Field, Row, layout_fields, layout_table
 from xapp_operator.cli.output.visible_text import is_harmless, on_lines, on_one_line
 
 ATTACKS = ["\x1b[2J", "\x1b]0;title\x07", "a\rb", "\x9b31m", "a\u202eb", "\u2066x", "\x08", "\x7f", "\ud800", "\ufeff"]
@@ -62,6 +63,46 @@ def test_columns_of_text_are_left_out_before_names_are_cut() -> None:
     assert lines[0].plain.split() == ["NAME", "MESSAGE", "AGE"]
     narrow = layout_table(columns, [("acme-ran-hello-world", "m" * 50, "t" * 30, "5m")], width=30)
     assert narrow[1].plain == "acme-ran-hello-world  5m"
+
+
+def test_other_columns_are_left_out_before_names_are_cut() -> None:
+    columns = (
+        Column("NAMESPACE", names=True),
+        Column("NAME", names=True),
+        Column("PHASE"),
+        Column("AGE"),
+        Column("MESSAGE", flexible=True),
+    )
+    rows: list[Row] = [
+        ("ric-xapps", "acme-ran-hello-world", "Deployed", "5m", "m" * 50),
+        ("ric-xapps", "acme-ran-kpi-store", "Failed", "5m", ""),
+    ]
+    lines = layout_table(columns, rows, width=44)
+    assert [line.plain.rstrip() for line in lines] == [
+        "NAMESPACE  NAME                  PHASE",
+        "ric-xapps  acme-ran-hello-world  Deployed",
+        "ric-xapps  acme-ran-kpi-store    Failed",
+    ]
+    narrow = layout_table(columns, rows, width=30)
+    assert narrow[0].plain.split() == ["NAMESPACE", "NAME"]
+    assert all(line.cell_len <= 30 for line in narrow)
+
+
+def test_a_field_is_wrapped_and_not_cut() -> None:
+    message = "the pod hello cannot start: the image example.com/hello:1 is not there"
+    rows: list[Field] = [("Phase", Cell("Failed", "red")), ("Message", message), ("Digest", "a" * 50)]
+    console = Console()
+    lines = [line.plain.rstrip() for line in layout_fields(rows, console=console, width=40)]
+    assert lines == [
+        "FIELD    VALUE",
+        "Phase    Failed",
+        "Message  the pod hello cannot start: the",
+        "         image example.com/hello:1 is",
+        "         not there",
+        f"Digest   {'a' * 31}",
+        f"         {'a' * 19}",
+    ]
+    assert layout_fields(rows, console=console, width=None)[2].plain == f"Message  {message}"
 
 
 def test_a_table_without_a_terminal_is_not_cut() -> None:

@@ -35,8 +35,8 @@ app = command_group(
 
 TABLE: Final = Table(
     columns=(
-        Column("NAMESPACE"),
-        Column("NAME", flexible=True),
+        Column("NAMESPACE", names=True),
+        Column("NAME", flexible=True, names=True),
         Column("CHART"),
         Column("VERSION"),
         Column("APP VERSION"),

@@ -74,7 +74,7 @@ def health_report(
     session.output.line(f"{text(report, 'status')}: {text(report, 'message', 'no message')}", style="bold")
     session.output.line("")
     session.output.table(
-        (Column("KIND"), Column("NAME"), Column("HEALTH"), Column("MESSAGE", flexible=True)),
+        (Column("KIND"), Column("NAME", names=True), Column("HEALTH"), Column("MESSAGE", flexible=True)),
         [
             (text(each, "kind"), text(each, "name"), health_cell(text(each, "status")), text(each, "message"))
             for each in items(report, "resources")
@@ -84,7 +84,7 @@ def health_report(
         session.output.line("")
         session.output.table(
             (
-                Column("POD"),
+                Column("POD", names=True),
                 Column("PHASE"),
                 Column("READY"),
                 Column("RESTARTS"),

@@ -39,8 +39,8 @@ fi"""
 """A file of zsh's fpath is the body of the function `_xapp`: it has to complete, not to register itself."""
 SERVICES: Final = Table(
     columns=(
-        Column("NAMESPACE"),
-        Column("NAME"),
+        Column("NAMESPACE", names=True),
+        Column("NAME", names=True),
         Column("TYPE"),
         Column("CLUSTER-IP"),
         Column("PORTS", flexible=True),

@@ -30,7 +30,7 @@ app = typer.Typer()
 
 TABLE: Final = Table(
     columns=(
-        Column("REVISION"),
+        Column("REVISION", names=True),
         Column("STATUS"),
         Column("ACTION"),
         Column("CHART"),

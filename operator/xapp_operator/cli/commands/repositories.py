@@ -34,8 +34,8 @@ app = command_group(
 
 TABLE: Final = Table(
     columns=(
-        Column("NAMESPACE"),
-        Column("NAME"),
+        Column("NAMESPACE", names=True),
+        Column("NAME", names=True),
         Column("URL", flexible=True),
         Column("READY"),
         Column("CHARTS"),
@@ -46,7 +46,7 @@ TABLE: Final = Table(
 )
 CHARTS: Final = Table(
     columns=(
-        Column("NAME"),
+        Column("NAME", names=True),
         Column("LATEST"),
         Column("APP VERSION"),
         Column("VERSIONS"),

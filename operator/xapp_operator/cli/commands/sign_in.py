@@ -13,7 +13,6 @@ from xapp_operator.cli.connection.resolution import checked_token, checked_url
 from xapp_operator.cli.http.client import GatewayClient
 from xapp_operator.cli.options import NamespaceOption, OutputOption, complete_nothing
 from xapp_operator.cli.output.console import Format
-from xapp_operator.cli.output.tables import Column
 from xapp_operator.cli.questions import ask_secret, read_secret_line
 from xapp_operator.cli.session import Session
 
@@ -80,8 +79,7 @@ def whoami(session: Session, output: OutputOption = Format.TABLE) -> None:
         session.output.line(text(caller, "user"))
         return
     groups = caller.get("groups")
-    session.output.table(
-        (Column("FIELD"), Column("VALUE", flexible=True)),
+    session.output.fields(
         [
             ("User", _user(caller)),
             ("Groups", ", ".join(str(group) for group in groups) if isinstance(groups, list) and groups else "-"),

@@ -20,15 +20,15 @@ from xapp_operator.cli.options import (
 from xapp_operator.cli.output.ages import age
 from xapp_operator.cli.output.console import Format
 from xapp_operator.cli.output.styles import health_cell, phase_cell
-from xapp_operator.cli.output.tables import Column, Row
+from xapp_operator.cli.output.tables import Column, Field, Row
 from xapp_operator.cli.session import Session, Table
 
 app = typer.Typer()
 
 TABLE: Final = Table(
     columns=(
-        Column("NAMESPACE"),
-        Column("NAME"),
+        Column("NAMESPACE", names=True),
+        Column("NAME", names=True),
         Column("VERSION"),
         Column("PHASE"),
         Column("HEALTH"),
@@ -137,8 +137,7 @@ def get(
     if session.show_record(record, output):
         return
     release, chart, resources = obj(record, "release"), obj(record, "chart"), obj(record, "resources")
-    session.output.table(
-        (Column("FIELD"), Column("VALUE", flexible=True)),
+    session.output.fields(
         [
             ("Name", f"{text(record, 'namespace')}/{text(record, 'name')}"),
             ("xApp", _joined(record, "organization", "team", "xAppName")),
@@ -174,7 +173,7 @@ def get(
     if services:
         session.output.line("")
         session.output.table(
-            (Column("SERVICE"), Column("TYPE"), Column("CLUSTER-IP"), Column("PORTS", flexible=True)),
+            (Column("SERVICE", names=True), Column("TYPE"), Column("CLUSTER-IP"), Column("PORTS", flexible=True)),
             [(text(each, "name"), text(each, "type"), text(each, "clusterIP", "-"), ports(each)) for each in services],
         )
 
@@ -223,7 +222,7 @@ def _row(record: JsonObject) -> Row:
     )
 
 
-def _held(record: JsonObject) -> list[Row]:
+def _held(record: JsonObject) -> list[Field]:
     held = record.get("heldRevision")
     return [] if held is None else [("Rolled back", f"revision {held} is in force until the spec changes")]
 

@@ -17,7 +17,7 @@ from rich.text import Text
 from xapp_operator.api.json import Json, JsonObject, text
 from xapp_operator.cli.errors import CliError
 from xapp_operator.cli.output.documents import to_json, to_yaml
-from xapp_operator.cli.output.tables import Column, Row, layout_table
+from xapp_operator.cli.output.tables import Column, Field, Row, layout_fields, layout_table
 from xapp_operator.cli.output.visible_text import on_lines, on_one_line
 
 UNBOUNDED_WIDTH: Final = 1_000_000
@@ -61,6 +61,13 @@ class Output:
         """Print a table that fits the terminal."""
         width = self.stdout.width if self.stdout.is_terminal else None
         for line in layout_table(columns, rows, width=width):
+            line.rstrip()
+            self.stdout.print(line, soft_wrap=True)
+
+    def fields(self, rows: Iterable[Field]) -> None:
+        """Print the fields of one record."""
+        width = self.stdout.width if self.stdout.is_terminal else None
+        for line in layout_fields(rows, console=self.stdout, width=width):
             line.rstrip()
             self.stdout.print(line, soft_wrap=True)
 

@@ -1,6 +1,7 @@
 """Tables of aligned columns. On a terminal, long columns are cut, so that each row fits on one line.
 
-Names, which commands take, are cut last: before that, columns of text are left out, the last one first.
+Names, which commands take, are cut last: before that, columns of text are left out, and then all others, the last one
+first. Fields of one record are not cut: a long value goes on in the next line.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from rich.console import Console
 from rich.text import Text
 
 from xapp_operator.cli.output.visible_text import on_one_line
@@ -21,10 +23,12 @@ COLUMN_MIN: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; a flexible one is cut first."""
+    """One column; a flexible one is cut first, and one with names is cut last."""
 
     title: str
     flexible: bool = False
+    names: bool = False
+    """Whether its cells tell the rows apart. Without such a column, none but flexible ones is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class Cell:
 
 
 Row = Sequence[Cell | str]
+Field = tuple[str, Cell | str]
 
 
 def layout_table(columns: Sequence[Column], rows: Iterable[Row], *, width: int | None) -> list[Text]:
@@ -50,6 +55,21 @@ def layout_table(columns: Sequence[Column], rows: Iterable[Row], *, width: int |
     if width is not None:
         widths = _fit(widths, [column.flexible for column in columns], width)
     return [_join(line, widths) for line in lines]
+
+
+def layout_fields(rows: Iterable[Field], *, console: Console, width: int | None) -> list[Text]:
+    """Return the lines of the fields of one record. With `width`, long values are wrapped."""
+    fields = [(Text("FIELD", style="bold"), Text("VALUE", style="bold"))]
+    fields += [(Text(on_one_line(name)), _text(value)) for name, value in rows]
+    indent = max(name.cell_len for name, _ in fields) + len(SEPARATOR)
+    lines = []
+    for name, value in fields:
+        parts = [value] if width is None else value.wrap(console, max(width - indent, FLEXIBLE_MIN), overflow="fold")
+        for index, part in enumerate(parts or [Text()]):
+            start = name.copy() if index == 0 else Text()
+            start.pad_right(indent - start.cell_len)
+            lines.append(start.append_text(part))
+    return lines
 
 
 def _text(cell: Cell | str) -> Text:
@@ -82,11 +102,13 @@ def _columns_that_fit(columns: Sequence[Column], rows: Sequence[Row], width: int
         for column, natural in zip(columns, _natural_widths(lines), strict=True)
     ]
     kept = list(range(len(columns)))
-    for index in reversed(range(len(columns))):
+    flexible = [index for index in kept if columns[index].flexible and not columns[index].names]
+    others = [index for index in kept if not columns[index].flexible and not columns[index].names]
+    has_names = any(column.names for column in columns)
+    for index in [*reversed(flexible), *(reversed(others) if has_names else ())]:
         if sum(smallest[each] for each in kept) + len(SEPARATOR) * (len(kept) - 1) <= width:
             break
-        if columns[index].flexible:
-            kept.remove(index)
+        kept.remove(index)
     return kept
 
 
