@@ -265,12 +265,13 @@ def _find_old_index(
 
 
 def _hidden_texts(value: Json, redacted: Json) -> Iterator[str]:
-    if isinstance(value, dict) and isinstance(redacted, dict):
+    if isinstance(value, dict):
+        below = cast("JsonObject", redacted)  # what is masked keeps its shape
         for key, member in value.items():
-            yield from _hidden_texts(member, redacted[key])
-    elif isinstance(value, list) and isinstance(redacted, list):
-        for member, shown in zip(value, redacted, strict=True):
-            yield from _hidden_texts(member, shown)
+            yield from _hidden_texts(member, below[key])
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            yield from _hidden_texts(member, cast("list[Json]", redacted)[index])
     elif redacted == MASK and value != MASK:
         yield str(value)
     elif isinstance(value, str) and redacted != value:

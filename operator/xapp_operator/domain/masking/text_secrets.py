@@ -241,7 +241,7 @@ def _matched(pattern: re.Pattern[str], text: str, at: int) -> tuple[list[Span], 
 def _quoted_words(text: str, opening: re.Match[str]) -> tuple[list[Span], int]:
     """Return where a quoted value is; a shell joins quoted words that follow each other without a blank."""
     spans, end = _quoted(text, opening)
-    while (following := _QUOTE.match(text, end)) and following.end() < len(text):
+    while following := _QUOTE.match(text, end):
         more, end = _quoted(text, following)
         spans += more
     return spans, end

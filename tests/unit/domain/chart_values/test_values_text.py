@@ -168,3 +168,8 @@ def test_a_text_of_64_kib_is_kept() -> None:
     assert text_to_keep(f"{longest}x", {"a": 1}) is None
     assert text_to_keep("{}", {}) is None
     assert text_to_keep("# a", {}) == "# a"
+
+
+def test_texts_that_helm_refuses_unquoted_are_quoted() -> None:
+    values: JsonObject = {"a": ".inf", "b": "<<", "c": "1e3", "d": "plain"}
+    assert dump_values_text(values) == 'a: ".inf"\nb: "<<"\nc: "1e3"\nd: plain\n'

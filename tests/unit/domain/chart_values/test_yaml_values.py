@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -299,3 +299,13 @@ def test_a_text_without_an_object_is_told_from_an_empty_object(text: str, stated
 @pytest.mark.parametrize("code", [0xD800, 0xDBFF, 0xDC00, 0xDFFF])
 def test_each_half_of_a_pair_is_dumped_as_the_replacement_character(code: int) -> None:
     assert load(dump_values({"a": chr(code)})) == {"a": "\ufffd"}
+
+
+def test_a_file_has_up_to_100000_values_100_levels_and_keys_of_1000_bytes() -> None:
+    assert len(cast("list[Json]", load(f"a: [{'1,' * 99_998}]")["a"])) == 99_998  # with the list and the object
+    assert "more than 100,000 values" in message_of(f"a: [{'1,' * 99_999}]")
+    assert load(f"a: {'[' * 99}{']' * 99}")
+    assert "nested more than 100 levels" in message_of(f"a: {'[' * 100}{']' * 100}")
+    assert load(dump_values({"k" * 998: 1})) == {"k" * 998: 1}  # with its quotes
+    with pytest.raises(ValuesInvalid, match="a key of 1,001 bytes; at most 1,000"):
+        dump_values({"k" * 999: 1})

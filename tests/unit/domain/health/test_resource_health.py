@@ -141,3 +141,10 @@ def test_the_combined_message_is_bounded_and_says_the_whole_of_what_it_names() -
     for length, named in ((970, 2), (971, 1)):
         pair = [health("Pod", "a" * 5, DEGRADED, "x" * length), health("Pod", "b" * 5, DEGRADED, "x" * 988)]
         assert overall_health(pair).message.count("Pod") == named
+
+
+@pytest.mark.parametrize("succeeded", [1, 2])
+def test_a_job_whose_pods_have_all_finished_waits_to_be_marked(succeeded: int) -> None:
+    status: Object = {"startTime": "2026-01-01T00:00:00Z", "succeeded": succeeded, "ready": 0}
+    job: Object = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"completions": 1}, "status": status}
+    assert assess(job).message == "all its pods have finished, but it is not marked complete yet"

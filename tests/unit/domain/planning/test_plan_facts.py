@@ -173,3 +173,22 @@ def test_the_newest_good_revision_is_rolled_back_to() -> None:
     unhealthy = attempt(AttemptOutcome.UNHEALTHY)
     assert plan(plan_input(there, last=unhealthy)) == Rollback(3)
     assert plan(plan_input(release(), last=unhealthy)) == Nothing()
+
+
+@pytest.mark.parametrize("outcome", [AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY])
+def test_a_failure_to_uninstall_says_nothing_about_the_chart(outcome: AttemptOutcome) -> None:
+    failed = attempt(outcome, action=UNINSTALL, permanent=True)
+    assert plan(plan_input(release(FAILED, earlier=STILL_DEPLOYED), last=failed)) == actions.Upgrade()
+
+
+def test_no_tests_start_while_a_deletion_waits() -> None:
+    failed = attempt(AttemptOutcome.FAILED, action=UNINSTALL, last_at=NOW)
+    inputs = plan_input(release(), last=failed, deleting=True, requests=AnnotationRequests(test=True))
+    assert isinstance(plan(inputs), Wait)
+
+
+def test_a_rollback_in_a_cycle_does_not_wait_for_its_source() -> None:
+    there = release(FAILED, earlier=STILL_DEPLOYED)
+    in_cycle = {"dependency_cycle": ("a", "b", "a"), "repository_missing": True}
+    failed = attempt(AttemptOutcome.FAILED, permanent=True)
+    assert plan(plan_input(there, last=failed, observed=in_cycle)) == Rollback(1)

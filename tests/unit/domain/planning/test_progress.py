@@ -147,3 +147,8 @@ def test_helm_without_an_attempt_begins_now() -> None:
 def test_a_source_has_no_tries_at_first() -> None:
     assert SourceRetries(0, None) == NO_RETRIES
     assert found(Wait(Reason.CHART_PULL_FAILED, "m")) == DeploymentProgress(Step.CHART, NOW)
+
+
+def test_only_a_source_has_tries() -> None:
+    retries = SourceRetries(3, NOW + 8)
+    assert found(Wait(Reason.DEPENDENCY_NOT_READY, "m"), retries=retries) == DeploymentProgress(Step.QUEUED, NOW)

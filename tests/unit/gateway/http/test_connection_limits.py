@@ -121,6 +121,7 @@ def test_a_connection_is_refused_if_all_are_served() -> None:
     server = Limits()
     served = [server.busy(f"192.0.2.{each}") for each in range(3)]
     assert server.open("192.0.2.9").ended == "refused"
+    assert len(server.limits._clients) == 3  # a refused address takes no memory
     assert server.reasons == ["connections"]
     assert {each.ended for each in served} == {""}
 

@@ -320,3 +320,8 @@ def test_the_files_are_read_again_every_ten_seconds(files: KeyPair) -> None:
 def test_certificate_and_key_belong_together(given: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="XAPP_TLS_CERT and XAPP_TLS_KEY belong together"):
         Settings.model_validate(given)
+
+
+def test_a_gateway_with_half_of_the_files_serves_plain_http(files: KeyPair) -> None:
+    for half in ({"tls_cert": files.certificate}, {"tls_key": files.key}, {}):
+        assert TlsCertificate.from_settings(Settings().model_copy(update=half)) is None
