@@ -197,6 +197,31 @@ def test_a_reader_sees_why_repositories_cannot_be_changed(
     dashboard.screenshots("repositories")
 
 
+def test_who_may_add_one_in_one_namespace_is_asked_for_it(
+    dashboard: Dashboard, accounts: Accounts, namespace: str
+) -> None:
+    page = dashboard.page
+    with page.expect_response(lambda response: "/api/permissions" in response.url):
+        dashboard.sign_in(accounts.with_role("edit"), "/repositories/new")
+    # Without the right in all namespaces, before one is named.
+    field = page.get_by_role("combobox", name="Namespace")
+    save = page.get_by_role("button", name="Save", exact=True)
+    with page.expect_response(lambda response: "/api/permissions?namespace=kube-system" in response.url):
+        field.fill("kube-system")
+    # The rest of the page is hidden while the choices are open.
+    field.press("Tab")
+    expect(save).to_have_attribute("aria-disabled", "true")
+    expect(save).to_have_accessible_description("Needs: create chartrepositories in kube-system")
+    field.fill("")
+    field.press("Tab")
+    expect(save).not_to_have_attribute("aria-disabled", "true")
+    save.click()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    field.fill(namespace)
+    field.press("Tab")
+    expect(save).not_to_have_attribute("aria-disabled", "true")
+
+
 def test_who_may_list_no_repositories_learns_which_right_is_missing(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
 ) -> None:

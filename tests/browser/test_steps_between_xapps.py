@@ -58,6 +58,15 @@ def test_an_xapp_that_was_installed_by_hand_offers_its_adoption(
     expect(page.get_by_role("button", name="Uninstall...")).to_have_count(0)
     dashboard.check_accessibility()
     dashboard.screenshots("installed-by-hand")
+    # Also by its address, the page of an upgrade is no failure.
+    dashboard.open(f"/xapps/{namespace}/by-hand/upgrade")
+    main = page.get_by_role("main")
+    expect(main.get_by_text("it cannot be upgraded here. Adopt it first.")).to_be_visible()
+    expect(main.get_by_role("link", name="Adopt...").last).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.go_back()
+    dashboard.heading(re.compile("^by-hand"))
+    expect(page.get_by_text("so it cannot be upgraded here")).to_have_count(0)
     page.get_by_role("link", name="Adopt...").click()
     expect(page).to_have_url(re.compile(rf"/deploy\?namespace={namespace}&releaseName=by-hand&adopt=true$"))
     # What its labels tell is filled in.

@@ -4,7 +4,7 @@ import { request } from '~/api/client'
 import { connection } from '~/api/connection'
 import { Problem } from '~/lib/problem'
 import { queryText } from '~/lib/query'
-import { refused, rightOf, type Action, type Permission, type Right } from '~/lib/rights'
+import { ALLOWED, refused, rightOf, type Action, type Permission, type Right } from '~/lib/rights'
 import { useStore } from '~/lib/useStore'
 
 const STALE_MILLISECONDS = 30_000
@@ -60,12 +60,20 @@ export interface Permissions {
 /** What the caller may do in a namespace, or with one xApp of it. Until that is known, everything is allowed. */
 export function usePermissions(namespace?: string, name?: string): Permissions {
   const { data = [], isPending } = useQuery(permissionsQuery(namespace, name))
+  const whileOnline = useRightWhileOnline()
+  return { isLoading: isPending, right: (action) => whileOnline(action, rightOf(data, action, namespace)) }
+}
+
+/** The same for a form that asks for the namespace: it can be filled in before that is known. */
+export function usePermissionsToSend(namespace: string | undefined): Permissions {
+  const permissions = usePermissions(namespace)
+  const whileOnline = useRightWhileOnline()
+  return namespace === undefined ? { ...permissions, right: (action) => whileOnline(action, ALLOWED) } : permissions
+}
+
+/** Returns a right; a refusal of what writes while the gateway is away. */
+function useRightWhileOnline(): (action: Action, right: Right) => Right {
   const isOnline = useStore(connection, ({ state }) => state === 'online')
-  return {
-    isLoading: isPending,
-    right: (action) =>
-      !isOnline && WRITES.has(action)
-        ? refused('Not connected: wait until the gateway answers again')
-        : rightOf(data, action, namespace),
-  }
+  return (action, right) =>
+    !isOnline && WRITES.has(action) ? refused('Not connected: wait until the gateway answers again') : right
 }

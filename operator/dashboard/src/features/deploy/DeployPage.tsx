@@ -4,7 +4,7 @@ import { useMemo, useRef, useState } from 'react'
 
 import { aboutQuery } from '~/api/queries/session'
 import { useRenderLimit } from '~/api/useFetchLimit'
-import { usePermissions } from '~/api/usePermissions'
+import { usePermissionsToSend } from '~/api/usePermissions'
 import { apiField, LABELS, type FieldName, type FieldProblems, type Method } from '~/lib/deploy/form'
 import { setPreference } from '~/lib/preferences'
 import { fieldErrors, Problem } from '~/lib/problem'
@@ -280,13 +280,7 @@ const NAMESPACE_NAME = /^[a-z0-9-]{1,63}$/
 function useDeployRight({ draft, fields, method }: Submission): Right {
   const namespace = fields.namespace.trim()
   const named = NAMESPACE_NAME.test(namespace) ? namespace : undefined
-  const { right } = usePermissions(named)
-  if (named === undefined) {
-    const offline = right('deploy')
-    return offline.reason?.startsWith('Not connected') === true
-      ? refused(offline.reason)
-      : { allowed: true, reason: null }
-  }
+  const { right } = usePermissionsToSend(named)
   const isNew = method === 'repository' && draft.repository === NEW_REPOSITORY
   return allOf(
     right(fields.adopt ? 'adopt' : 'deploy'),

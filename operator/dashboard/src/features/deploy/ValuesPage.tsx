@@ -8,11 +8,10 @@ import { goneXApps } from '~/lib/goneXApps'
 import { useStore } from '~/lib/useStore'
 import { ADOPTION_WITHOUT_HELM, isWithoutHelm } from '~/lib/xapp/withoutHelm'
 import { EmptyState } from '~/ui/EmptyState'
-import { ButtonLink } from '~/ui/Link'
-import { Notice } from '~/ui/Notice'
 import { usePageTitle } from '~/ui/Page'
 import { Panel } from '~/ui/Panel'
 
+import { AdoptFirst } from './AdoptFirst'
 import { factsOf } from './chartFacts'
 import styles from './deploy.module.css'
 import { unseenOfDescription } from './unseenOfChart'
@@ -60,18 +59,11 @@ function ExternalValues({ config, namespace, name }: { config: XAppConfiguration
   const withoutHelm = record.data !== undefined && isWithoutHelm(record.data)
   return (
     <div className={styles.stack}>
-      <Notice
-        tone="info"
-        actions={
-          <ButtonLink to="/deploy" search={{ namespace, releaseName, adopt: true }}>
-            Adopt...
-          </ButtonLink>
-        }
-      >
+      <AdoptFirst namespace={namespace} releaseName={releaseName}>
         {withoutHelm
           ? `This xApp was installed without Helm, so it has no values. Adopt it to give it some. ${ADOPTION_WITHOUT_HELM}`
           : 'This xApp was installed by other means, so its values cannot be changed here. Adopt it first.'}
-      </Notice>
+      </AdoptFirst>
       {withoutHelm ? null : yours === null ? (
         <p className={styles.muted}>It has no Helm release, or it is not visible: needs get secrets.</p>
       ) : (

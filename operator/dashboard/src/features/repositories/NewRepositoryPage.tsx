@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useMemo, type ReactElement } from 'react'
 
 import { checkNewRepository, saveRepository, type NewRepository } from '~/api/queries/repositories'
-import { usePermissions } from '~/api/usePermissions'
+import { usePermissionsToSend } from '~/api/usePermissions'
 import { curlCommand, kubectlApply } from '~/lib/commands'
 import {
   NO_REPOSITORY,
@@ -50,7 +50,7 @@ export function NewRepositoryPage(): ReactElement {
       })
     },
   })
-  const { right } = usePermissions(form.fields.namespace.trim() || undefined)
+  const { right } = usePermissionsToSend(form.fields.namespace.trim() || undefined)
   const body = { ...bodyOf(form.fields), ...settingsToCopy(repositorySettings(form.fields, { isChange: false })) }
   const manifest = repositoryManifest(form.fields)
   return (
