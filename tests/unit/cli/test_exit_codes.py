@@ -58,6 +58,12 @@ def test_what_is_no_name_sends_no_request(xapp: Xapp, name: str) -> None:
     assert "no name" in done.err or "leave out one" in done.err
 
 
+def test_an_upgrade_that_changes_nothing_is_a_mistake(xapp: Xapp) -> None:
+    done = xapp("upgrade", "n/a", "--wait", "--gateway", "http://127.0.0.1:1")
+    assert done.code == 2
+    assert "name what to change" in done.err
+
+
 def test_not_signed_in_says_how_to(gateway: StandInGateway, xapp: Xapp) -> None:
     gateway.reply(PATH, problem(401, "unauthenticated", "no token"))
     assert "xapp login" in xapp("get", "n/a", "--gateway", gateway.url).err

@@ -184,6 +184,9 @@ def upgrade(
     Files of -f replace the values; --set alone changes single ones of the current values. If somebody else changes the
     xApp at the same time, nothing is changed.
     """
+    sources = (file, provenance, chart, url, repo, chart_version)
+    if not any((version, owner, *sources, values, set_values, set_strings, service_account, form)):
+        raise UsageError("name what to change, such as --version, --file or --set; `xapp retry` deploys the same again")
     target = session.xapp(name, namespace)
     spec = session.client.get(f"{target.path}/spec")
     fields = obj(spec, "form") | (read_object(form) if form else {})
