@@ -5,6 +5,7 @@ These call the functions themselves. The document of a gateway, in `test_openapi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -76,8 +77,9 @@ def test_a_parameter_is_a_text_in_the_query_unless_said_otherwise() -> None:
     assert document_filter("c", "C.", schema={"enum": ["x"]})["schema"]["items"] == {"enum": ["x"]}
 
 
-@pytest.mark.parametrize("parameter", [if_match_parameter("XApp"), if_match_uid_parameter("XApp")])
-def test_if_match_is_an_optional_header(parameter: dict[str, Any]) -> None:
+@pytest.mark.parametrize("document", [if_match_parameter, if_match_uid_parameter])
+def test_if_match_is_an_optional_header(document: Callable[[str], dict[str, Any]]) -> None:
+    parameter = document("XApp")
     assert (parameter["name"], parameter["in"], parameter["required"]) == ("If-Match", "header", False)
     assert "of the XApp" in parameter["description"]
 
