@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.release_records import record_name, set_record_status
+from tests.support.release_records import copy_record, record_name, set_record_status
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
 
@@ -105,6 +105,16 @@ def test_damaged_records_do_not_stop_a_deletion(xapps: XAppClient, damaged: tupl
     for kind in ("deployment", "service", "configmap"):
         xapps.wait_gone(kind, "hello")
     assert "LeftBehind" not in xapps.event_reasons()
+
+
+@pytest.mark.parametrize("copied", [1, 2])
+def test_a_record_of_another_name_does_not_stop_a_deletion(xapps: XAppClient, copied: int) -> None:
+    deploy_revisions(xapps, 2)
+    copy_record(xapps, "hello", copied, "restored-hello")
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    assert helm_records(xapps) == {}
+    for kind in ("deployment", "service", "configmap"):
+        xapps.wait_gone(kind, "hello")
 
 
 def test_an_older_revision_that_is_called_deployed_becomes_superseded(xapps: XAppClient) -> None:

@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.json import obj, text
+from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, HELM_RESOURCE_POLICY, LABEL_XAPP
 from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.actions import Uninstall
-from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome
+from xapp_operator.domain.planning.plan_input import UNINSTALLED, UNINSTALLING, Attempt, AttemptOutcome
 from xapp_operator.errors import AccessDenied, KindNotServed, KubeError, NotFound, ReleaseRecordDamaged
 from xapp_operator.helm.manifest import is_kept
 from xapp_operator.helm.processes.slots import HelmSlot
@@ -67,9 +67,9 @@ async def uninstall(action: Uninstall, request: ReconcileRequest, context: Recon
         context.release_watch.forget(request.namespace, name)
         return
     try:
-        await context.release_watch.refresh(request.namespace, name)
+        records = await context.release_watch.refresh(request.namespace, name)
         if attempt.outcome is AttemptOutcome.SUCCEEDED:
-            await _delete_damaged_records(request, context)
+            await _delete_records_left(request, context, records)
     except AccessDenied:
         if not await _namespace_lost_permissions(request, context):
             raise
@@ -156,16 +156,28 @@ def _has_deletion_timed_out(request: ReconcileRequest, context: ReconcilerContex
     return deleted is not None and context.clock.now() >= deleted.timestamp() + request.xapp.spec.timeout_seconds
 
 
-async def _delete_damaged_records(request: ReconcileRequest, context: ReconcilerContext) -> None:
-    """Delete the records that helm left after the uninstall, because it cannot read them."""
+async def _delete_records_left(
+    request: ReconcileRequest, context: ReconcilerContext, records: Iterable[JsonObject]
+) -> None:
+    """Delete what helm left of its `records` (metadata) after the uninstall.
+
+    Helm cannot read a damaged record. If one is stored under another name, for example by a backup, helm deletes the
+    objects, does not find that record under its usual name, and stops before it has deleted all records.
+    """
     client, name = context.impersonation.client_for(request.xapp), request.xapp.release_name
-    left = context.release_watch.revisions(request.namespace, name)
-    for info in left:
-        try:
-            await read_release_record(client, request.namespace, name, info.revision)
-        except ReleaseRecordDamaged:
-            secret = release_secret_name(name, info.revision)
-            await client.delete(SECRETS, secret, namespace=request.namespace, uid=info.secret_uid)
+    revisions = context.release_watch.revisions(request.namespace, name)
+    if not revisions or revisions[-1].status in (UNINSTALLING, UNINSTALLED):
+        left = {text(metadata, "name"): text(metadata, "uid") for metadata in records}
+    else:  # perhaps somebody has installed it anew
+        left = {}
+        for info in revisions:
+            try:
+                await read_release_record(client, request.namespace, name, info.revision)
+            except ReleaseRecordDamaged:
+                left[release_secret_name(name, info.revision)] = info.secret_uid
+    for secret, uid in left.items():
+        with contextlib.suppress(NotFound):
+            await client.delete(SECRETS, secret, namespace=request.namespace, uid=uid)
     if left:
         await context.release_watch.refresh(request.namespace, name)
 

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.common.clock import Clock
 from xapp_operator.common.waiting import wait_for_state
 from xapp_operator.domain.planning.plan_input import (
@@ -123,10 +124,13 @@ class ReleaseWatch:
         finally:
             self._changed.pop((namespace, name), None)
 
-    async def refresh(self, namespace: str, name: str) -> None:
+    async def refresh(self, namespace: str, name: str) -> list[JsonObject]:
         """List the revisions of a release now.
 
         In a namespace that is not watched, as after its last XApp, nothing is kept: nobody would tell what goes away.
+
+        Returns:
+            The metadata of the Secrets that helm takes for records of the release, also of those with another name.
 
         Raises:
             KubeError: when they cannot be listed.
@@ -134,8 +138,9 @@ class ReleaseWatch:
         listed = await self._kube.list(
             SECRETS, namespace=namespace, label_selector=f"{RELEASE_SELECTOR},name={name}", metadata_only=True
         )
+        records = [obj(secret, "metadata") for secret in listed.items]
         if not self._secrets.is_listed(namespace):
-            return
+            return records
         now = self._clock.now()
         parsed = (parse_revision(secret, now=now) for secret in listed.items)
         found = [each for each in parsed if each is not None]
@@ -145,6 +150,7 @@ class ReleaseWatch:
                 self._index.remove_revision((namespace, name), info.revision)
         for key, info in found:
             self._index.put_revision(key, info)
+        return records
 
     def forget(self, namespace: str, name: str) -> None:
         """Forget a release that cannot be uninstalled any more, because its namespace is being deleted."""
