@@ -28,7 +28,7 @@ from tests.support.gateway import offline_gateway, serve_gateway
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
 from xapp_operator.api.json import JsonObject
 from xapp_operator.gateway.catalog.records import build_xapp_entry
-from xapp_operator.gateway.http.dashboard_files import DashboardFiles
+from xapp_operator.gateway.http.responses.dashboard_files import DashboardFiles
 from xapp_operator.gateway.state import Gateway
 
 MEGABYTE: Final = 1_000_000

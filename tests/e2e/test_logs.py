@@ -16,7 +16,7 @@ from tests.localrun.charts import pack_chart
 from tests.localrun.samples import REAL_NODE_VALUES
 from tests.support.gateway import GatewayServer
 from tests.support.xapps import XAppClient
-from xapp_operator.gateway.xapps import log_responses
+from xapp_operator.gateway.xapps.logs import log_responses
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 

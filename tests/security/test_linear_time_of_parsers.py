@@ -32,17 +32,17 @@ from xapp_operator.domain.masking.redaction import MASK, redact, scrub, secret_t
 from xapp_operator.domain.masking.text_secrets import mask_secrets
 from xapp_operator.gateway.catalog.label_selector import parse_label_selector
 from xapp_operator.gateway.deploy.forms import read_namespace
-from xapp_operator.gateway.http.bodies import decode_json_object
-from xapp_operator.gateway.http.origins import host_without_port, is_same_origin
-from xapp_operator.gateway.http.problems import redact_path
-from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.http.validation import validate_body
+from xapp_operator.gateway.http.requests.bodies import decode_json_object
+from xapp_operator.gateway.http.requests.origins import host_without_port, is_same_origin
+from xapp_operator.gateway.http.requests.query import StrictQuery
+from xapp_operator.gateway.http.requests.validation import validate_body
+from xapp_operator.gateway.http.responses.problems import redact_path
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
 from xapp_operator.gateway.proxy.paths import parse_proxy_path
 from xapp_operator.gateway.proxy.targets import ProxyTarget
 from xapp_operator.gateway.schemas.repositories import RepositoryRequest
-from xapp_operator.gateway.xapps.log_responses import LogEventEncoder, parse_event_id
-from xapp_operator.gateway.xapps.manifest_diff import manifest_diff
+from xapp_operator.gateway.xapps.logs.log_responses import LogEventEncoder, parse_event_id
+from xapp_operator.gateway.xapps.release.manifest_diff import manifest_diff
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata, add_metadata
 from xapp_operator.helm.manifest import manifest_inventory, split_documents
 from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes

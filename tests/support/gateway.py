@@ -19,8 +19,8 @@ import httpx
 import uvloop
 
 from xapp_operator.config import Settings
-from xapp_operator.gateway.http.dashboard_files import DashboardFiles
-from xapp_operator.gateway.http.tls import TlsCertificate
+from xapp_operator.gateway.http.connections.tls import TlsCertificate
+from xapp_operator.gateway.http.responses.dashboard_files import DashboardFiles
 from xapp_operator.gateway.server import Server, listening_socket
 from xapp_operator.gateway.state import Gateway
 

@@ -24,7 +24,7 @@ from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
 from xapp_operator.gateway.state import Gateway
-from xapp_operator.gateway.xapps.own_api import OwnApis
+from xapp_operator.gateway.xapps.config.own_api import OwnApis
 from xapp_operator.kube.resources import SERVICES
 
 NAMESPACE: Final = "ric-xapps"

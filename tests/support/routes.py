@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 from starlette.routing import Route, WebSocketRoute
 
-from xapp_operator.gateway.routes import ROUTERS, helm_repository
+from xapp_operator.gateway.routes import ROUTERS
+from xapp_operator.gateway.routes.charts import helm_repository
 
 WEBSOCKET: Final = "WEBSOCKET"
 

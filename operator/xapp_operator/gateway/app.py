@@ -23,7 +23,7 @@ from xapp_operator.gateway.auth.session_cookies import COOKIE_NAME, HOST_COOKIE_
 from xapp_operator.gateway.deploy.forms import form_schema
 from xapp_operator.gateway.http.middleware import GatewayMiddleware
 from xapp_operator.gateway.http.openapi import build_openapi
-from xapp_operator.gateway.http.problems import (
+from xapp_operator.gateway.http.responses.problems import (
     http_exception_response,
     internal_error_response,
     problem_response,

@@ -21,12 +21,12 @@ from xapp_operator.errors import XAppError
 from xapp_operator.gateway.app import create_app
 from xapp_operator.gateway.auth.callers import check_bind_address
 from xapp_operator.gateway.http.audit import write_refused_connection
-from xapp_operator.gateway.http.connection_limits import ConnectionLimits, available_connections
-from xapp_operator.gateway.http.connections import BoundedHttpProtocol
-from xapp_operator.gateway.http.tls import TlsCertificate
-from xapp_operator.gateway.http.tls_connections import BoundedHttpsProtocol, BoundedTlsProtocol
+from xapp_operator.gateway.http.connections.connection_limits import ConnectionLimits, available_connections
+from xapp_operator.gateway.http.connections.http_connections import BoundedHttpProtocol
+from xapp_operator.gateway.http.connections.tls import TlsCertificate
+from xapp_operator.gateway.http.connections.tls_connections import BoundedHttpsProtocol, BoundedTlsProtocol
+from xapp_operator.gateway.http.connections.websocket_connections import BoundedWebSocketProtocol
 from xapp_operator.gateway.http.transport_security import start_warnings
-from xapp_operator.gateway.http.websocket_connections import BoundedWebSocketProtocol
 from xapp_operator.gateway.probe_server import GatewayProbeServer
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.kube.proxy.websocket_client import PING_SECONDS, PONG_SECONDS, WEBSOCKET_MESSAGE_MAX_BYTES

@@ -38,12 +38,12 @@ from xapp_operator.gateway.deploy.chart_loading import ChartLoader
 from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.deploy.namespace_list import NamespaceList
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
-from xapp_operator.gateway.http.dashboard_files import DashboardFiles
 from xapp_operator.gateway.http.limits import RequestLimits, per_caller
-from xapp_operator.gateway.http.snapshots import SNAPSHOTS_MAX, Snapshots
+from xapp_operator.gateway.http.lists.snapshots import SNAPSHOTS_MAX, Snapshots
+from xapp_operator.gateway.http.responses.dashboard_files import DashboardFiles
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
-from xapp_operator.gateway.xapps.own_api import OwnApis
+from xapp_operator.gateway.xapps.config.own_api import OwnApis
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.processes.limits import HelmLimits
 from xapp_operator.kube.advertise_address import AdvertiseAddress

@@ -21,7 +21,7 @@ from tests.support.helm_user import HelmUser
 from tests.support.vendor_charts import drax_chart
 from xapp_operator.gateway.http.limits import OPEN_LOGS_MAX
 from xapp_operator.gateway.state import Gateway
-from xapp_operator.gateway.xapps import log_responses, log_target
+from xapp_operator.gateway.xapps.logs import log_responses, log_target
 
 pytestmark = pytest.mark.integration
 

@@ -11,8 +11,8 @@ import pytest
 from tests.localcluster.waiting import wait_until
 from tests.security.gateway.test_half_sent_heads import HEAD, SECONDS, half_sent, small_gateway
 from tests.support.gateway import GatewayServer
-from xapp_operator.gateway.http import connection_limits
-from xapp_operator.gateway.http.connections import HEAD_MAX_BYTES
+from xapp_operator.gateway.http.connections import connection_limits
+from xapp_operator.gateway.http.connections.http_connections import HEAD_MAX_BYTES
 
 CONNECTIONS = 16
 POST = b"POST /api/%s HTTP/1.1\r\nHost: localhost\r\n"

@@ -16,8 +16,8 @@ import pytest
 from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 from tests.support.memory import resident_bytes
 from tests.unit.gateway.test_process import process
-from xapp_operator.gateway.http import connection_limits, connections
-from xapp_operator.gateway.http.connections import HEAD_MAX_BYTES, HEADERS_MAX, PIPELINED_REQUESTS_MAX
+from xapp_operator.gateway.http.connections import connection_limits, http_connections
+from xapp_operator.gateway.http.connections.http_connections import HEAD_MAX_BYTES, HEADERS_MAX, PIPELINED_REQUESTS_MAX
 
 SECONDS = 60.0
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
@@ -173,14 +173,14 @@ def test_a_websocket_counts_as_a_connection_until_it_is_closed(tmp_path: Path) -
 def test_a_trailer_does_not_become_a_header(tmp_path: Path) -> None:
     """A proxy in front checks headers, and not trailers."""
     seen = list[tuple[bytes, bytes]]()
-    original = connections.BoundedHttpProtocol.on_message_complete
+    original = http_connections.BoundedHttpProtocol.on_message_complete
 
-    def record(protocol: connections.BoundedHttpProtocol) -> None:
+    def record(protocol: http_connections.BoundedHttpProtocol) -> None:
         seen.extend(protocol.headers)
         original(protocol)
 
     chunked = b"POST /api/session HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
     with pytest.MonkeyPatch.context() as patch, small_gateway(tmp_path) as gateway:
-        patch.setattr(connections.BoundedHttpProtocol, "on_message_complete", record)
+        patch.setattr(http_connections.BoundedHttpProtocol, "on_message_complete", record)
         gateway.send_raw(chunked + b"X-Forwarded-Proto: https\r\n\r\n")
     assert [name for name, _ in seen] == [b"host", b"transfer-encoding"]

@@ -17,9 +17,9 @@ from tests.support.eventually import eventually
 from tests.support.gateway import GatewayServer
 from tests.support.stand_in_api import LOGS, serve_api, serve_authenticating_gateway
 from xapp_operator.errors import MalformedRequest, TooManyConcurrentRequests
-from xapp_operator.gateway.http import bodies
-from xapp_operator.gateway.http.bodies import iter_body
 from xapp_operator.gateway.http.limits import CallerSlots
+from xapp_operator.gateway.http.requests import bodies
+from xapp_operator.gateway.http.requests.bodies import iter_body
 
 ACCOUNTS = [f"system:serviceaccount:mallory:robot-{at}" for at in range(8)]
 OTHERS = ("joe", "system:serviceaccount:ric-xapps:deployer")

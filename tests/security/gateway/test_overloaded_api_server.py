@@ -12,9 +12,9 @@ from tests.unit.gateway.auth.review_server import caller, review_server
 from xapp_operator.errors import AccessDenied, ApiOverloaded, XAppError
 from xapp_operator.gateway.auth.access_reviews import AccessReviews
 from xapp_operator.gateway.auth.actions import Permission
-from xapp_operator.gateway.http import streaming
-from xapp_operator.gateway.http.problems import RETRY_AFTER_SECONDS, problem_response
-from xapp_operator.gateway.http.streaming import recheck_until_refused
+from xapp_operator.gateway.http.responses import streaming
+from xapp_operator.gateway.http.responses.problems import RETRY_AFTER_SECONDS, problem_response
+from xapp_operator.gateway.http.responses.streaming import recheck_until_refused
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from xapp_operator.gateway.auth import session_secret, sessions
 from xapp_operator.gateway.auth.callers import Authenticator
 from xapp_operator.gateway.auth.session_cookies import COOKIE_NAME, seal
 from xapp_operator.gateway.auth.sessions import NewSession, Sessions
-from xapp_operator.gateway.http.problems import UNAUTHENTICATED_HEADERS
+from xapp_operator.gateway.http.responses.problems import UNAUTHENTICATED_HEADERS
 from xapp_operator.kube.client import KubeClient
 
 PLANTED = 20

@@ -19,9 +19,9 @@ from tests.security.gateway.test_half_sent_heads import HEAD, MEMORY_MAX_BYTES, 
 from tests.support.gateway import GatewayServer
 from tests.support.memory import resident_bytes
 from tests.unit.gateway.test_process import process
-from xapp_operator.gateway.http import connection_limits, connections, reading_time
 from xapp_operator.gateway.http.audit import authenticated_group
-from xapp_operator.gateway.http.connection_limits import ConnectionLimits
+from xapp_operator.gateway.http.connections import connection_limits, http_connections, reading_time
+from xapp_operator.gateway.http.connections.connection_limits import ConnectionLimits
 
 CONNECTIONS = 16
 PUBLIC_FILE = b"GET /api/v1/docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -50,7 +50,7 @@ def unread(gateway: GatewayServer) -> int:
     protocols = gateway.server.server_state.connections
     return gateway.run_in_loop(
         lambda _: sum(
-            isinstance(each, connections.BoundedHttpProtocol) and each.flow.write_paused for each in protocols
+            isinstance(each, http_connections.BoundedHttpProtocol) and each.flow.write_paused for each in protocols
         )
     )
 
@@ -150,7 +150,7 @@ def test_a_client_that_leaves_during_pipelined_responses_logs_nothing(
     with small_gateway(tmp_path, auth="kubernetes") as gateway, caplog.at_level(logging.WARNING):
         with ExitStack() as stack:
             for _ in range(CONNECTIONS):
-                connect_without_reading(gateway, stack, PUBLIC_FILE * connections.PIPELINED_REQUESTS_MAX)
+                connect_without_reading(gateway, stack, PUBLIC_FILE * http_connections.PIPELINED_REQUESTS_MAX)
             wait_until(lambda: unread(gateway) == CONNECTIONS, timeout=SECONDS, what="the responses to stall")
         tasks = gateway.server.server_state.tasks
         wait_until(lambda: gateway.run_in_loop(lambda _: len(tasks)) == 0, timeout=SECONDS, what="the requests to end")

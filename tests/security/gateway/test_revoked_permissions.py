@@ -14,7 +14,7 @@ from tests.localcluster.waiting import wait_until
 from tests.security.gateway.session_client import SignedInClient
 from tests.support.apiserver import ApiServer
 from tests.support.xapp_server import XAppServer
-from xapp_operator.gateway.http import streaming
+from xapp_operator.gateway.http.responses import streaming
 
 pytestmark = pytest.mark.integration
 

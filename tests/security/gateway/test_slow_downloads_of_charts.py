@@ -13,7 +13,7 @@ from tests.localcluster.waiting import wait_until
 from tests.support.stand_in_api import serve_api, serve_authenticating_gateway
 from xapp_operator.errors import TooManyConcurrentRequests
 from xapp_operator.gateway.http.limits import DOWNLOADS_PER_CALLER
-from xapp_operator.gateway.routes import helm_repository
+from xapp_operator.gateway.routes.charts import helm_repository
 from xapp_operator.gateway.state import get_gateway
 
 PATH = "/api/charts/ric-xapps/hello.tgz"

@@ -13,8 +13,8 @@ from tests.localcluster.pki import Authority
 from tests.localcluster.waiting import wait_until
 from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 from tests.support.memory import resident_bytes
-from xapp_operator.gateway.http import tls_connections
-from xapp_operator.gateway.http.connection_limits import ConnectionLimits
+from xapp_operator.gateway.http.connections import tls_connections
+from xapp_operator.gateway.http.connections.connection_limits import ConnectionLimits
 
 SECONDS = 60.0
 CONNECTIONS = 400

@@ -27,7 +27,7 @@ from tests.support.gateway import GatewayServer
 from tests.support.proxied_xapp import ProxiedXApp, proxy_to_service
 from tests.support.stand_in_api import serve_api
 from tests.support.xapp_server import serve_xapp
-from xapp_operator.gateway.http import reading_time
+from xapp_operator.gateway.http.connections import reading_time
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
 
 CONNECTIONS = 16

@@ -17,8 +17,8 @@ import pytest
 from tests.localcluster.waiting import wait_until
 from tests.security.gateway.test_half_sent_heads import HEAD, half_sent, is_closed, small_gateway
 from tests.support.gateway import GatewayServer
-from xapp_operator.gateway.http import connections
-from xapp_operator.gateway.http.connections import HEAD_MAX_BYTES
+from xapp_operator.gateway.http.connections import http_connections
+from xapp_operator.gateway.http.connections.http_connections import HEAD_MAX_BYTES
 
 CONNECTIONS = 16
 UPGRADE = (
@@ -90,9 +90,9 @@ def test_the_time_of_a_head_runs_until_a_websocket_is_open(
 ) -> None:
     """A library with an unknown defect may accept a request and do nothing with it."""
     nothing: Callable[[object], None] = lambda _: None  # noqa: E731
-    monkeypatch.setattr(connections.BoundedHttpProtocol, "handle_websocket_upgrade", nothing)
+    monkeypatch.setattr(http_connections.BoundedHttpProtocol, "handle_websocket_upgrade", nothing)
     if closes == "time":
-        monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+        monkeypatch.setattr(http_connections, "HEAD_SECONDS", 0.2)
     with ExitStack() as stack:
         held = [half_sent(audited.gateway.port, GET + b"\r\n", stack) for _ in range(CONNECTIONS)]
         if closes == "time":

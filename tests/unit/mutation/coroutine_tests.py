@@ -6,7 +6,7 @@ import asyncio
 
 from starlette.requests import Request
 
-from xapp_operator.gateway.http import media_types
+from xapp_operator.gateway.http.requests import media_types
 
 
 async def test_every_line_runs_in_a_task() -> None:

@@ -42,7 +42,7 @@ def test_what_a_test_notices_is_killed_and_the_rest_survives(tmp_path: Path) -> 
 
 
 def test_tests_of_coroutines_run_as_always_in_a_trial(tmp_path: Path) -> None:
-    module = "gateway/http/media_types.py"
+    module = "gateway/http/requests/media_types.py"
     done = subprocess.run(
         [sys.executable, "-m", "tests.mutation", "--store", str(tmp_path), "--tests", COROUTINE_TESTS, module],
         cwd=ROOT,

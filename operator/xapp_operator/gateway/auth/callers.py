@@ -31,9 +31,9 @@ from xapp_operator.gateway.auth.session_cookies import (
 )
 from xapp_operator.gateway.auth.sessions import Sessions
 from xapp_operator.gateway.http.audit import audit_notes
-from xapp_operator.gateway.http.client_addresses import ClientAddresses
-from xapp_operator.gateway.http.origins import is_https, is_loopback_connection, page_uses_https
-from xapp_operator.gateway.http.problems import UNAUTHENTICATED_HEADERS
+from xapp_operator.gateway.http.requests.client_addresses import ClientAddresses
+from xapp_operator.gateway.http.requests.origins import is_https, is_loopback_connection, page_uses_https
+from xapp_operator.gateway.http.responses.problems import UNAUTHENTICATED_HEADERS
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS, Resource
 

@@ -17,7 +17,7 @@ from xapp_operator.config import Settings
 from xapp_operator.gateway.catalog.label_selector import LabelSelector
 from xapp_operator.gateway.catalog.object_store import FilterValues, WatchedStore
 from xapp_operator.gateway.catalog.store_history import SortKey
-from xapp_operator.gateway.http.pagination import SINGLE_SORT
+from xapp_operator.gateway.http.lists.pagination import SINGLE_SORT
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.kube.watch.watch_cache import ObjectKey

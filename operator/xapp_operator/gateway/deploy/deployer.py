@@ -59,7 +59,7 @@ from xapp_operator.gateway.deploy.submission import (
     with_field_error,
 )
 from xapp_operator.gateway.deploy.values_input import SentValues, locate, text_warnings
-from xapp_operator.gateway.http.preconditions import replace_spec
+from xapp_operator.gateway.http.requests.preconditions import replace_spec
 from xapp_operator.kube.created_objects import delete_created
 from xapp_operator.kube.resources import CHART_ARCHIVES, CHART_REPOSITORIES, XAPPS
 from xapp_operator.telemetry.logs import get_logger

@@ -14,7 +14,7 @@ from xapp_operator.gateway.charts.uploads import UploadedChart
 from xapp_operator.gateway.deploy.forms import FORM_PART, IDENTITY_FIELDS, REQUIRED_REMOTE_FIELDS, Form
 from xapp_operator.gateway.deploy.submission import Submission, require_chart_file
 from xapp_operator.gateway.deploy.values_input import SentValues, kept_text_of
-from xapp_operator.gateway.http.validation import form_invalid
+from xapp_operator.gateway.http.requests.validation import form_invalid
 from xapp_operator.gateway.schemas.repositories import RepositoryRequest
 
 REMOTE_FIELDS: Final = (*REQUIRED_REMOTE_FIELDS, "chartVersion")

@@ -22,7 +22,7 @@ from xapp_operator.config import Settings
 from xapp_operator.domain.naming import composed_name
 from xapp_operator.errors import ContentTooLarge, FieldError, FormInvalid, Invalid, KubeError
 from xapp_operator.gateway.http.openapi import inline_definitions
-from xapp_operator.gateway.http.validation import (
+from xapp_operator.gateway.http.requests.validation import (
     DNS_LABEL_RULE,
     field_errors,
     form_invalid,

@@ -29,7 +29,7 @@ from xapp_operator.gateway.auth.permission_report import PermissionReporter
 from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.records import XAppEntry
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
-from xapp_operator.gateway.http.validation import is_dns_label
+from xapp_operator.gateway.http.requests.validation import is_dns_label
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import NAMESPACES
 

@@ -28,9 +28,9 @@ from xapp_operator.errors import (
 from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form
-from xapp_operator.gateway.http.bodies import decode_json_object
-from xapp_operator.gateway.http.multipart import ReceivedParts
-from xapp_operator.gateway.http.validation import form_invalid
+from xapp_operator.gateway.http.requests.bodies import decode_json_object
+from xapp_operator.gateway.http.requests.multipart import ReceivedParts
+from xapp_operator.gateway.http.requests.validation import form_invalid
 from xapp_operator.gateway.repositories.checks import credentials_of, refusal_for_field
 from xapp_operator.gateway.repositories.writes import (
     create_repository,

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.errors import Conflict
-from xapp_operator.gateway.http.preconditions import WRITE_ATTEMPTS, ExpectedUid, ExpectedVersion, ObjectTerms
+from xapp_operator.gateway.http.requests.preconditions import WRITE_ATTEMPTS, ExpectedUid, ExpectedVersion, ObjectTerms
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
 

@@ -33,8 +33,8 @@ from xapp_operator.gateway.deploy.new_repository import (
     validate_repository_part,
 )
 from xapp_operator.gateway.deploy.values_input import SentValues, read_values
-from xapp_operator.gateway.http.bodies import JSON_MAX_BYTES, decode_json_object
-from xapp_operator.gateway.http.multipart import PartRule, ReceivedParts
+from xapp_operator.gateway.http.requests.bodies import JSON_MAX_BYTES, decode_json_object
+from xapp_operator.gateway.http.requests.multipart import PartRule, ReceivedParts
 from xapp_operator.gateway.schemas.repositories import RepositoryRequest
 
 FILE_PART: Final = "file"

@@ -21,10 +21,10 @@ from xapp_operator.config import Settings
 from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import MalformedRequest, MisdirectedRequest, RequestRefused, XAppError
 from xapp_operator.gateway.http.audit import RequestRecord, begin_notes
-from xapp_operator.gateway.http.client_addresses import ClientAddresses
-from xapp_operator.gateway.http.origins import SAFE_METHODS, host_without_port, is_same_origin
-from xapp_operator.gateway.http.paths import PATH_MAX_BYTES, can_be_page, check_path
-from xapp_operator.gateway.http.problems import internal_error_response, problem_response, redact_path
+from xapp_operator.gateway.http.requests.client_addresses import ClientAddresses
+from xapp_operator.gateway.http.requests.origins import SAFE_METHODS, host_without_port, is_same_origin
+from xapp_operator.gateway.http.requests.paths import PATH_MAX_BYTES, can_be_page, check_path
+from xapp_operator.gateway.http.responses.problems import internal_error_response, problem_response, redact_path
 from xapp_operator.telemetry.audit import AuditLog
 from xapp_operator.telemetry.logs import get_logger
 

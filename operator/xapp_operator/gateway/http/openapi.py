@@ -16,9 +16,9 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xapp_operator.gateway.http.pagination import SORT_ORDERS
-from xapp_operator.gateway.http.problems import PROBLEM_MEDIA_TYPE
-from xapp_operator.gateway.http.query import PARAMETERS_MAX
+from xapp_operator.gateway.http.lists.pagination import SORT_ORDERS
+from xapp_operator.gateway.http.requests.query import PARAMETERS_MAX
+from xapp_operator.gateway.http.responses.problems import PROBLEM_MEDIA_TYPE
 from xapp_operator.gateway.schemas.records import Problem
 
 

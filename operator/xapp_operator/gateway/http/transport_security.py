@@ -6,7 +6,7 @@ from starlette.requests import HTTPConnection
 
 from xapp_operator.config import Settings
 from xapp_operator.domain.address_rule import is_loopback
-from xapp_operator.gateway.http.origins import is_https, is_loopback_connection
+from xapp_operator.gateway.http.requests.origins import is_https, is_loopback_connection
 
 _PLAIN_HTTP = (
     "this gateway speaks plain HTTP, so others on the network can read tokens and data: set XAPP_TLS_CERT and "

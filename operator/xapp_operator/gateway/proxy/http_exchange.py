@@ -16,8 +16,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import UpstreamUnreachable, XAppError
-from xapp_operator.gateway.http.problems import redact_path
-from xapp_operator.gateway.http.streaming import Recheck, recheck_until_refused, run_until_one_ends
+from xapp_operator.gateway.http.responses.problems import redact_path
+from xapp_operator.gateway.http.responses.streaming import Recheck, recheck_until_refused, run_until_one_ends
 from xapp_operator.gateway.proxy.headers import HeaderLists, forwarded_response_headers
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
 from xapp_operator.gateway.proxy.upstream import UpstreamResponse, timeout_error

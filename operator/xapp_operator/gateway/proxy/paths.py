@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from xapp_operator.errors import MalformedRequest
-from xapp_operator.gateway.http.paths import check_path
+from xapp_operator.gateway.http.requests.paths import check_path
 
 _VERSIONED_PREFIX: Final = b"/api/v1/"
 _NOT_VISIBLE_ASCII: Final = re.compile(rb"[^!-~]")

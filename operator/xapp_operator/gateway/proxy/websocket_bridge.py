@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import CloseCode
 
 from xapp_operator.gateway.auth.session_cookies import PROOF_SUBPROTOCOL_PREFIX, SESSION_SUBPROTOCOL
-from xapp_operator.gateway.http.streaming import (
+from xapp_operator.gateway.http.responses.streaming import (
     FINAL_MESSAGE_SECONDS,
     Recheck,
     recheck_until_refused,

@@ -17,10 +17,10 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.auth.callers import Caller
-from xapp_operator.gateway.http.client_addresses import ClientAddresses
 from xapp_operator.gateway.http.limits import CallerSlots, per_caller
-from xapp_operator.gateway.http.origins import is_https
-from xapp_operator.gateway.http.streaming import Recheck
+from xapp_operator.gateway.http.requests.client_addresses import ClientAddresses
+from xapp_operator.gateway.http.requests.origins import is_https
+from xapp_operator.gateway.http.responses.streaming import Recheck
 from xapp_operator.gateway.proxy.headers import HeaderLists, forwarded_request_headers, request_body_length
 from xapp_operator.gateway.proxy.http_exchange import RequestBody, StreamingProxyResponse, wait_for_response
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter

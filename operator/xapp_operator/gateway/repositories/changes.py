@@ -20,8 +20,8 @@ from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
 from xapp_operator.errors import AddressRefused, Conflict, FieldError, Invalid, KubeError, NotFound, PreconditionFailed
 from xapp_operator.gateway.auth.callers import Caller
-from xapp_operator.gateway.http.preconditions import replace_spec
-from xapp_operator.gateway.http.validation import form_invalid
+from xapp_operator.gateway.http.requests.preconditions import replace_spec
+from xapp_operator.gateway.http.requests.validation import form_invalid
 from xapp_operator.gateway.repositories.preconditions import ExpectedRepository
 from xapp_operator.gateway.repositories.writes import (
     NAME_PREFIX,

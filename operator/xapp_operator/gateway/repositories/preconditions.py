@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from xapp_operator.gateway.http.preconditions import ExpectedUid, ExpectedVersion, ObjectTerms
+from xapp_operator.gateway.http.requests.preconditions import ExpectedUid, ExpectedVersion, ObjectTerms
 
 _TERMS: Final = ObjectTerms("repository", deleted="removed", created="saved")
 

@@ -35,7 +35,7 @@ from xapp_operator.errors import (
     NotFound,
 )
 from xapp_operator.gateway.auth.callers import Caller
-from xapp_operator.gateway.http.validation import (
+from xapp_operator.gateway.http.requests.validation import (
     DNS_LABEL_RULE,
     field_errors,
     form_invalid,

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from xapp_operator.gateway.routes import (
-    about,
+from xapp_operator.gateway.routes import about, discovery, docs, namespaces, pages, permissions, probes, session
+from xapp_operator.gateway.routes.charts import chart_archives, helm_repository, repositories, repository_changes
+from xapp_operator.gateway.routes.xapps import (
     actions,
-    charts,
     config,
     deployment,
-    discovery,
-    docs,
-    helm_repository,
     logs,
-    namespaces,
-    pages,
-    permissions,
-    probes,
     proxy,
+    records,
     release_details,
     releases,
-    repositories,
-    repository_changes,
-    session,
     stream,
-    xapps,
 )
 
 ROUTERS: Final = (
-    xapps.router,
+    records.router,
     config.router,
     releases.router,
     release_details.router,
@@ -41,7 +31,7 @@ ROUTERS: Final = (
     repositories.router,
     repository_changes.router,
     helm_repository.router,
-    charts.router,
+    chart_archives.router,
     discovery.router,
     stream.router,
     session.router,

@@ -19,8 +19,8 @@ from xapp_operator.gateway.http.openapi import (
     RequestRoute,
     document_responses,
 )
-from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.http.responses import json_response
+from xapp_operator.gateway.http.requests.query import StrictQuery
+from xapp_operator.gateway.http.responses.json_responses import json_response
 from xapp_operator.gateway.http.transport_security import insecure_text
 from xapp_operator.gateway.schemas.session import About, AboutAnyone
 from xapp_operator.gateway.state import Gateway, get_gateway

@@ -16,9 +16,9 @@ from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.label_selector import LABEL_SELECTOR_MAX, parse_label_selector
 from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.service_store import ServiceEntry, ServiceFilters
+from xapp_operator.gateway.http.lists.pagination import LIST_PARAMETERS, SINGLE_SORT
 from xapp_operator.gateway.http.openapi import RequestRoute, document_filter, document_list
-from xapp_operator.gateway.http.pagination import LIST_PARAMETERS, SINGLE_SORT
-from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.http.requests.query import StrictQuery
 from xapp_operator.gateway.routes.lists import StoreList
 from xapp_operator.gateway.schemas.records import DiscoveredService, Page
 from xapp_operator.gateway.state import Gateway

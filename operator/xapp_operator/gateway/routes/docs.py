@@ -16,8 +16,8 @@ from starlette.responses import Response
 
 from xapp_operator.errors import GatewayNotFound
 from xapp_operator.gateway.http.openapi import RequestRoute
-from xapp_operator.gateway.http.responses import json_response, wants_pretty
-from xapp_operator.gateway.http.streaming import ChunkedResponse
+from xapp_operator.gateway.http.responses.json_responses import json_response, wants_pretty
+from xapp_operator.gateway.http.responses.streaming import ChunkedResponse
 
 router = APIRouter(include_in_schema=False, route_class=RequestRoute)
 

@@ -13,9 +13,14 @@ from xapp_operator.errors import AccessDenied
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.object_store import Filters, ObjectStore, StoreEntry, View
 from xapp_operator.gateway.catalog.store_history import StoreSnapshot
-from xapp_operator.gateway.http.pagination import PageRequest, compute_page_bounds, page_response, parse_list_request
-from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.http.snapshots import NEW_SNAPSHOT
+from xapp_operator.gateway.http.lists.pagination import (
+    PageRequest,
+    compute_page_bounds,
+    page_response,
+    parse_list_request,
+)
+from xapp_operator.gateway.http.lists.snapshots import NEW_SNAPSHOT
+from xapp_operator.gateway.http.requests.query import StrictQuery
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.kube.resources import Resource
 

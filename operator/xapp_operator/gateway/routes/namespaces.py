@@ -9,16 +9,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.gateway.auth.actions import Action
-from xapp_operator.gateway.http import pagination
-from xapp_operator.gateway.http.openapi import RequestRoute, document_list, document_parameter
-from xapp_operator.gateway.http.pagination import (
+from xapp_operator.gateway.http.lists import pagination
+from xapp_operator.gateway.http.lists.pagination import (
     SequenceSnapshot,
     Walks,
     compute_page_bounds,
     page_response,
     parse_list_request,
 )
-from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.http.openapi import RequestRoute, document_list, document_parameter
+from xapp_operator.gateway.http.requests.query import StrictQuery
 from xapp_operator.gateway.schemas.permissions import NamespaceRecord
 from xapp_operator.gateway.schemas.records import Page
 from xapp_operator.gateway.state import get_gateway

@@ -15,11 +15,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.errors import GatewayNotFound
-from xapp_operator.gateway.http.dashboard_files import DashboardFiles, accepts_gzip, new_nonce
 from xapp_operator.gateway.http.openapi import RequestRoute
-from xapp_operator.gateway.http.paths import PAGE_PATH
-from xapp_operator.gateway.http.responses import not_modified
-from xapp_operator.gateway.http.streaming import ChunkedResponse
+from xapp_operator.gateway.http.requests.paths import PAGE_PATH
+from xapp_operator.gateway.http.responses.dashboard_files import DashboardFiles, accepts_gzip, new_nonce
+from xapp_operator.gateway.http.responses.json_responses import not_modified
+from xapp_operator.gateway.http.responses.streaming import ChunkedResponse
 from xapp_operator.gateway.http.transport_security import insecure_text
 from xapp_operator.gateway.routes.docs import COMMON_POLICY
 from xapp_operator.gateway.state import get_gateway

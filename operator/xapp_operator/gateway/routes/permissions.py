@@ -18,10 +18,10 @@ from xapp_operator.gateway.http.openapi import (
     document_parameter,
     document_responses,
 )
-from xapp_operator.gateway.http.problems import missing_rights_json
-from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.http.responses import json_response
-from xapp_operator.gateway.http.validation import DNS_LABEL_RULE, is_dns_label
+from xapp_operator.gateway.http.requests.query import StrictQuery
+from xapp_operator.gateway.http.requests.validation import DNS_LABEL_RULE, is_dns_label
+from xapp_operator.gateway.http.responses.json_responses import json_response
+from xapp_operator.gateway.http.responses.problems import missing_rights_json
 from xapp_operator.gateway.schemas.permissions import PermissionReport
 from xapp_operator.gateway.state import get_gateway
 

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.gateway.http.openapi import NO_AUTHENTICATION, RequestRoute, document_responses
-from xapp_operator.gateway.http.responses import json_response, wants_pretty
+from xapp_operator.gateway.http.responses.json_responses import json_response, wants_pretty
 from xapp_operator.gateway.schemas.records import ProbeStatus
 from xapp_operator.gateway.state import get_gateway
 

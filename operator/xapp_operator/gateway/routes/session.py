@@ -26,7 +26,6 @@ from xapp_operator.gateway.auth.session_cookies import (
     set_session_cookie,
 )
 from xapp_operator.gateway.http.audit import audit_notes
-from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import (
     NO_AUTHENTICATION,
     PRETTY_PARAMETER,
@@ -35,9 +34,10 @@ from xapp_operator.gateway.http.openapi import (
     document_responses,
     json_body,
 )
-from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.http.responses import json_response
-from xapp_operator.gateway.http.validation import validate_body
+from xapp_operator.gateway.http.requests.bodies import read_json_object
+from xapp_operator.gateway.http.requests.query import StrictQuery
+from xapp_operator.gateway.http.requests.validation import validate_body
+from xapp_operator.gateway.http.responses.json_responses import json_response
 from xapp_operator.gateway.schemas.session import CallerIdentity, SignedIn, SignInRequest
 from xapp_operator.gateway.state import get_gateway
 

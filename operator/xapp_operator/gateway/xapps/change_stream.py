@@ -18,7 +18,7 @@ from xapp_operator.gateway.auth.actions import Permission
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.change_feed import ChangeFeed, ListenerFilter, format_reset
 from xapp_operator.gateway.http.limits import CallerSlots
-from xapp_operator.gateway.http.streaming import (
+from xapp_operator.gateway.http.responses.streaming import (
     HEARTBEAT_SECONDS,
     RETRY_MILLISECONDS,
     BaseStreamingResponse,

@@ -11,7 +11,7 @@ from xapp_operator.errors import GatewayNotFound, NextRequest, NotFound, NoXAppR
 from xapp_operator.gateway.auth.actions import Permission
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry
-from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.http.requests.query import StrictQuery
 from xapp_operator.kube.resources import XAPPS
 from xapp_operator.monitor.live_objects import LiveObject
 from xapp_operator.monitor.registry import XAppRegistry

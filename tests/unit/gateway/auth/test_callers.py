@@ -29,7 +29,7 @@ from xapp_operator.gateway.auth.identities import Identities, Identity
 from xapp_operator.gateway.auth.session_cookies import COOKIE_NAME, HOST_COOKIE_NAME
 from xapp_operator.gateway.auth.sessions import NewSession
 from xapp_operator.gateway.http.audit import audit_notes
-from xapp_operator.gateway.http.problems import UNAUTHENTICATED_HEADERS
+from xapp_operator.gateway.http.responses.problems import UNAUTHENTICATED_HEADERS
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import PODS, SECRETS
 

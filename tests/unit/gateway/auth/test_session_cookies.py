@@ -34,7 +34,7 @@ from xapp_operator.gateway.auth.session_cookies import (
     set_session_cookie,
     unseal,
 )
-from xapp_operator.gateway.http.origins import is_loopback_connection, is_same_origin
+from xapp_operator.gateway.http.requests.origins import is_loopback_connection, is_same_origin
 
 COOKIES_MAX = 180
 TOKEN_MAX_BYTES = 3000

@@ -12,7 +12,7 @@ from xapp_operator.errors import MalformedRequest
 from xapp_operator.gateway.catalog.label_selector import LABEL_SELECTOR_MAX, parse_label_selector
 from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.service_store import ServiceEntry, ServiceFilters
-from xapp_operator.gateway.http.pagination import SINGLE_SORT
+from xapp_operator.gateway.http.lists.pagination import SINGLE_SORT
 from xapp_operator.gateway.state import Gateway
 
 PATH = "/api/discovery/services"

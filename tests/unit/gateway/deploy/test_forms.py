@@ -10,8 +10,8 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
 from xapp_operator.errors import FormInvalid, MalformedRequest
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form, form_schema, read_namespace, validate_form
-from xapp_operator.gateway.http.bodies import decode_json_object
-from xapp_operator.gateway.http.validation import FIELD_ERRORS_MAX
+from xapp_operator.gateway.http.requests.bodies import decode_json_object
+from xapp_operator.gateway.http.requests.validation import FIELD_ERRORS_MAX
 
 SETTINGS = Settings()
 REMOTE = {

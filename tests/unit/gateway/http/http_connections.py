@@ -15,9 +15,9 @@ from uvicorn.server import ServerState
 
 from tests.support.fakes.clock import FakeClock, FakeTimeLoop
 from xapp_operator.gateway.http.audit import begin_notes
-from xapp_operator.gateway.http.connection_limits import ConnectionLimits
-from xapp_operator.gateway.http.connections import BoundedHttpProtocol
-from xapp_operator.gateway.http.websocket_connections import BoundedWebSocketProtocol
+from xapp_operator.gateway.http.connections.connection_limits import ConnectionLimits
+from xapp_operator.gateway.http.connections.http_connections import BoundedHttpProtocol
+from xapp_operator.gateway.http.connections.websocket_connections import BoundedWebSocketProtocol
 
 KEEP_ALIVE_SECONDS = 75
 

@@ -13,7 +13,7 @@ from starlette.types import Message
 from tests.support.fakes.clock import FakeClock, FakeTimeLoop
 from tests.unit.gateway.http.requests import body_messages, make_request
 from xapp_operator.errors import ContentTooLarge, FormInvalid, MalformedRequest
-from xapp_operator.gateway.http.bodies import (
+from xapp_operator.gateway.http.requests.bodies import (
     decode_json_object,
     iter_body,
     read_body,

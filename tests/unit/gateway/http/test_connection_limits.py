@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from xapp_operator.gateway.http.connection_limits import ConnectionLimits, available_connections
+from xapp_operator.gateway.http.connections.connection_limits import ConnectionLimits, available_connections
 
 HEADS_MAX_BYTES = 16 * 1024 * 1024
 UNSENT_MAX_BYTES = 32 * 1024 * 1024

@@ -18,7 +18,7 @@ from tests.unit.gateway.http.http_connections import (
     settle,
     until,
 )
-from xapp_operator.gateway.http.reading_time import ReadingTime
+from xapp_operator.gateway.http.connections.reading_time import ReadingTime
 
 STRANGER_SECONDS = 15
 CALLER_SECONDS = 300

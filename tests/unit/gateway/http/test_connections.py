@@ -13,7 +13,7 @@ import pytest
 from tests.support.gateway import GatewayServer
 from tests.support.proxied_xapp import proxy_to_service
 from tests.support.xapp_server import serve_xapp
-from xapp_operator.gateway.http import connections
+from xapp_operator.gateway.http.connections import http_connections
 
 HEAD_MAX_BYTES = 32 * 1024
 
@@ -101,7 +101,7 @@ def test_a_connection_without_a_request_is_closed(
             connection = stack.enter_context(connected(gateway))
             connection.sendall(HEAD + b"\r\n")
             assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
-        monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+        monkeypatch.setattr(http_connections, "HEAD_SECONDS", 0.2)
         if not used:
             connection = stack.enter_context(connected(gateway))
         if begin or not used:  # a connection may be idle for longer after a response
@@ -113,7 +113,7 @@ def test_a_connection_without_a_request_is_closed(
 def test_a_body_may_take_longer_than_a_head(
     gateway: GatewayServer, monkeypatch: pytest.MonkeyPatch, behind: bytes
 ) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 2.0)  # enough to send one on a busy machine
+    monkeypatch.setattr(http_connections, "HEAD_SECONDS", 2.0)  # enough to send one on a busy machine
     length = len(SIGN_IN)
     with connected(gateway) as connection, connected(gateway) as silent:
         connection.sendall(b"POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n{" % length)
@@ -123,7 +123,7 @@ def test_a_body_may_take_longer_than_a_head(
 
 
 def test_a_websocket_may_take_longer_than_a_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(http_connections, "HEAD_SECONDS", 0.5)
     with serve_xapp() as xapp, proxy_to_service(xapp, tmp_path) as proxied, proxied.open_websocket("/ws") as socket:
         for _ in range(2):
             with connected(proxied.gateway) as silent:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from xapp_operator.gateway.http.dashboard_files import DashboardFiles, accepts_gzip, new_nonce
+from xapp_operator.gateway.http.responses.dashboard_files import DashboardFiles, accepts_gzip, new_nonce
 
 
 @pytest.mark.parametrize(

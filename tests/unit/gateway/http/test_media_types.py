@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.gateway.http.requests import make_request
-from xapp_operator.gateway.http.media_types import accepts_yaml, sends_yaml
+from xapp_operator.gateway.http.requests.media_types import accepts_yaml, sends_yaml
 
 
 @pytest.mark.parametrize(

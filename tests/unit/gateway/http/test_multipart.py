@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from tests.support.charts import chart_archive
 from tests.support.gateway import GatewayServer
-from xapp_operator.gateway.http import bodies
+from xapp_operator.gateway.http.requests import bodies
 
 PATH = "/api/deployment/xapp"
 FORM = {

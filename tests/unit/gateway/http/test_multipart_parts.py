@@ -10,7 +10,7 @@ from starlette.types import Message
 
 from tests.unit.gateway.http.requests import body_messages, make_request
 from xapp_operator.errors import ContentTooLarge, FormInvalid, MalformedRequest, UnsupportedMediaType
-from xapp_operator.gateway.http.multipart import OnDataPart, PartRule, receive_parts
+from xapp_operator.gateway.http.requests.multipart import OnDataPart, PartRule, receive_parts
 
 RULES = (PartRule("form", 10), PartRule("chart", 20, to_file=True))
 OVERHEAD_MAX_BYTES = 64 * 1024

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.gateway.http.requests import make_request
 from xapp_operator.config import Settings
-from xapp_operator.gateway.http.origins import (
+from xapp_operator.gateway.http.requests.origins import (
     host_without_port,
     is_https,
     is_loopback_connection,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from xapp_operator.config import Settings
 from xapp_operator.errors import MalformedRequest
-from xapp_operator.gateway.http.pagination import (
+from xapp_operator.gateway.http.lists.pagination import (
     SORTED_LIST_PARAMETERS,
     PageBounds,
     PageRequest,
@@ -20,7 +20,7 @@ from xapp_operator.gateway.http.pagination import (
     page_envelope,
     parse_list_request,
 )
-from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.http.requests.query import StrictQuery
 
 SETTINGS = Settings()
 SORTS = ("created", "name")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xapp_operator.errors import MalformedRequest
-from xapp_operator.gateway.http.paths import can_be_page, check_path
+from xapp_operator.gateway.http.requests.paths import can_be_page, check_path
 
 PATH_MAX_BYTES = 8192
 

@@ -8,7 +8,7 @@ from tests.unit.gateway.http.requests import make_request
 from xapp_operator.api.json import JsonObject
 from xapp_operator.errors import Conflict, MalformedRequest, PreconditionFailed, ReplacedMeanwhile
 from xapp_operator.gateway.deploy.preconditions import ExpectedXApp, ExpectedXAppUid
-from xapp_operator.gateway.http.preconditions import WRITE_ATTEMPTS, replace_spec
+from xapp_operator.gateway.http.requests.preconditions import WRITE_ATTEMPTS, replace_spec
 
 UID = "01234567-89ab-cdef-0123-456789abcdef"
 OTHER = "11234567-89ab-cdef-0123-456789abcdef"

@@ -29,7 +29,7 @@ from xapp_operator.errors import (
     XAppError,
 )
 from xapp_operator.gateway.http.audit import audit_notes
-from xapp_operator.gateway.http.problems import (
+from xapp_operator.gateway.http.responses.problems import (
     UNAUTHENTICATED_HEADERS,
     http_exception_response,
     internal_error_response,

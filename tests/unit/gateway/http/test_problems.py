@@ -15,8 +15,13 @@ from tests.unit.gateway.http.test_connections import HEAD, connected, rest
 from tests.unit.gateway.routes.test_unauthenticated_routes import open_websocket
 from xapp_operator import errors
 from xapp_operator.errors import XAppError
-from xapp_operator.gateway.http.connections import HEAD_MAX_BYTES
-from xapp_operator.gateway.http.problems import PROBLEM_HEADERS, PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_PREFIX, problem_type
+from xapp_operator.gateway.http.connections.http_connections import HEAD_MAX_BYTES
+from xapp_operator.gateway.http.responses.problems import (
+    PROBLEM_HEADERS,
+    PROBLEM_MEDIA_TYPE,
+    PROBLEM_TYPE_PREFIX,
+    problem_type,
+)
 
 API_DOCS = Path(__file__).parents[4] / "docs" / "api.md"
 PACKAGE = Path(errors.__file__).parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xapp_operator.errors import MalformedRequest
-from xapp_operator.gateway.http.query import StrictQuery, suggest_name
+from xapp_operator.gateway.http.requests.query import StrictQuery, suggest_name
 
 NAME_COMPARED_MAX = 64
 PARAMETERS_MAX = 50

@@ -10,8 +10,8 @@ import pytest
 from tests.unit.gateway.http.http_connections import in_simulated_time
 from tests.unit.gateway.http.http_connections import now as loop_now
 from xapp_operator.errors import MalformedRequest, SnapshotExpired
-from xapp_operator.gateway.http.pagination import SequenceSnapshot
-from xapp_operator.gateway.http.snapshots import Snapshots
+from xapp_operator.gateway.http.lists.pagination import SequenceSnapshot
+from xapp_operator.gateway.http.lists.snapshots import Snapshots
 
 SNAPSHOT_SECONDS = 300.0
 

@@ -10,7 +10,7 @@ from starlette.types import Message, Send
 
 from tests.unit.gateway.http.http_connections import in_simulated_time, now, until
 from xapp_operator.errors import AccessDenied, ApiOverloaded, XAppError
-from xapp_operator.gateway.http import streaming
+from xapp_operator.gateway.http.responses import streaming
 
 CHUNK = 64 * 1024
 

@@ -24,9 +24,9 @@ from tests.localcluster.waiting import wait_until
 from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 from tests.unit.gateway.http.http_connections import in_simulated_time, now
 from xapp_operator.config import Settings
-from xapp_operator.gateway.http import tls
-from xapp_operator.gateway.http.connections import HEAD_MAX_BYTES
-from xapp_operator.gateway.http.tls import CertificateUnusable, TlsCertificate
+from xapp_operator.gateway.http.connections import tls
+from xapp_operator.gateway.http.connections.http_connections import HEAD_MAX_BYTES
+from xapp_operator.gateway.http.connections.tls import CertificateUnusable, TlsCertificate
 from xapp_operator.telemetry.metrics import METRICS
 
 SECONDS = 60.0

@@ -15,7 +15,7 @@ import uvloop
 from tests.localcluster.pki import Authority
 from tests.support.eventually import eventually
 from tests.unit.gateway.http.http_connections import HttpServer, get
-from xapp_operator.gateway.http.tls_connections import BoundedHttpsProtocol, BoundedTlsProtocol
+from xapp_operator.gateway.http.connections.tls_connections import BoundedHttpsProtocol, BoundedTlsProtocol
 
 SECONDS = 60.0
 ADDRESS = "127.0.0.1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xapp_operator.errors import MalformedRequest
-from xapp_operator.gateway.http.paths import PATH_MAX_BYTES
+from xapp_operator.gateway.http.requests.paths import PATH_MAX_BYTES
 from xapp_operator.gateway.proxy.paths import (
     parse_proxy_path,
     percent_encode,

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
-from xapp_operator.gateway.http.dashboard_files import DashboardFiles
+from xapp_operator.gateway.http.responses.dashboard_files import DashboardFiles
 
 SCRIPT: Final = b"export const answer = 42;\n" * 20_000
 PAGE: Final = (

@@ -7,7 +7,7 @@ import pytest
 from xapp_operator.api.json import JsonObject
 from xapp_operator.domain.health.pod_health import last_seen
 from xapp_operator.gateway.catalog.records import HookObject
-from xapp_operator.gateway.xapps.events import XAppObjectMatcher, event_json, newest_first
+from xapp_operator.gateway.xapps.health.events import XAppObjectMatcher, event_json, newest_first
 from xapp_operator.monitor.live_objects import LiveObject, to_live_object
 from xapp_operator.monitor.object_labels import read_labels
 

@@ -16,9 +16,9 @@ from tests.unit.kube.conftest import Connect, connect
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.records import build_xapp_entry
-from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.http.requests.query import StrictQuery
 from xapp_operator.gateway.xapps.context import XAppContext
-from xapp_operator.gateway.xapps.health_report import LOOKUPS_MAX, REPORT_PODS_MAX, get_health_report
+from xapp_operator.gateway.xapps.health.health_report import LOOKUPS_MAX, REPORT_PODS_MAX, get_health_report
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import EVENTS, PODS, SECRETS, Resource
 from xapp_operator.monitor.live_objects import LiveObject, to_live_object

@@ -7,15 +7,15 @@ import tracemalloc
 import pytest
 
 from xapp_operator.errors import MalformedRequest
-from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.xapps.log_responses import (
+from xapp_operator.gateway.http.requests.query import StrictQuery
+from xapp_operator.gateway.xapps.logs.log_responses import (
     LOG_LINE_MAX_BYTES,
     LogEventEncoder,
     LogPosition,
     parse_event_id,
     resume_options,
 )
-from xapp_operator.gateway.xapps.log_target import LogRequest
+from xapp_operator.gateway.xapps.logs.log_target import LogRequest
 from xapp_operator.kube.request_encoding import PodLogOptions
 
 AT = "2026-11-20T08:00:00"

@@ -12,9 +12,9 @@ from starlette.types import Message
 
 from tests.unit.kube.conftest import Connect, connect
 from xapp_operator.errors import AccessDenied, GatewayNotFound
-from xapp_operator.gateway.http import streaming
-from xapp_operator.gateway.xapps import log_responses
-from xapp_operator.gateway.xapps.log_responses import (
+from xapp_operator.gateway.http.responses import streaming
+from xapp_operator.gateway.xapps.logs import log_responses
+from xapp_operator.gateway.xapps.logs.log_responses import (
     LOG_TEXT_MAX_BYTES,
     EventLogResponse,
     LogPosition,

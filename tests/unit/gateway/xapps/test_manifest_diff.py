@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 
 from xapp_operator.domain.masking.redaction import MASK
-from xapp_operator.gateway.xapps.manifest_diff import LINES_COMPARED_MAX, ObjectChange, compare_manifests, manifest_diff
+from xapp_operator.gateway.xapps.release.manifest_diff import (
+    LINES_COMPARED_MAX,
+    ObjectChange,
+    compare_manifests,
+    manifest_diff,
+)
 
 
 def configmap(name: str, *lines: str) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from xapp_operator.api.json import Json, JsonObject, items
-from xapp_operator.gateway.xapps.pod_report import pod_json
+from xapp_operator.gateway.xapps.health.pod_report import pod_json
 
 
 def pod(*owners: JsonObject, labels: JsonObject | None = None, **spec: Json) -> JsonObject:

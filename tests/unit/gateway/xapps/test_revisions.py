@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.gateway.xapps import manifest_diff as compared
-from xapp_operator.gateway.xapps.revisions import (
+from xapp_operator.gateway.xapps.release import manifest_diff as compared
+from xapp_operator.gateway.xapps.release.revisions import (
     COMPARED_CHARACTERS_MAX,
     DIFF_CHARACTERS_MAX,
     DIFF_PARTS,

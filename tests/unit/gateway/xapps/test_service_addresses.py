@@ -8,7 +8,7 @@ import pytest
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import ServicePort
-from xapp_operator.gateway.xapps.service_addresses import port_scheme, services_with_addresses
+from xapp_operator.gateway.xapps.config.service_addresses import port_scheme, services_with_addresses
 from xapp_operator.monitor.live_objects import LiveObject, to_live_object
 from xapp_operator.monitor.object_labels import read_labels
 

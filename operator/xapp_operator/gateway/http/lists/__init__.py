@@ -1,0 +1,1 @@
+"""Lists in pages, and the snapshots that keep a walk through them whole."""

@@ -1,0 +1,1 @@
+"""The routes about uploaded charts and chart repositories."""

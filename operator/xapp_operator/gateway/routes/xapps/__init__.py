@@ -1,0 +1,1 @@
+"""The routes about xApps, one module for each part of the API."""

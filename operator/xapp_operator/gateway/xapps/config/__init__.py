@@ -1,0 +1,1 @@
+"""The configuration of an xApp: addresses, values, and the spec as its author wrote it."""

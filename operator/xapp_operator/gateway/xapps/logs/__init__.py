@@ -1,0 +1,1 @@
+"""The logs of the containers of an xApp."""
