@@ -1,8 +1,22 @@
+import re
 from pathlib import Path
 
 import pytest
 
-from xapp_operator.gateway.http.responses.dashboard_files import DashboardFiles, accepts_gzip, new_nonce
+from xapp_operator.gateway.http.responses.dashboard_files import (
+    BUILT_FOLDER,
+    DashboardFiles,
+    accepts_gzip,
+    new_nonce,
+)
+
+ROOT = Path(__file__).parents[4]
+
+
+def test_the_files_come_from_the_folder_into_which_they_are_built() -> None:
+    built = re.search(r"^static=(\S+)$", (ROOT / "hack" / "dashboard").read_text(), re.MULTILINE)
+    assert built is not None
+    assert ROOT / built[1] == BUILT_FOLDER
 
 
 @pytest.mark.parametrize(

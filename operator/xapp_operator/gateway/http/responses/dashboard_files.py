@@ -15,7 +15,7 @@ from typing import Final
 from xapp_operator.gateway.http.requests.media_types import quality
 from xapp_operator.telemetry.logs import get_logger
 
-BUILT_FOLDER: Final = Path(__file__).parent.parent / "static"
+BUILT_FOLDER: Final = Path(__file__).parents[2] / "static"
 """Where `make dashboard` writes; git ignores it."""
 
 INDEX_FILE: Final = "index.html"
