@@ -4,6 +4,7 @@ import { useState, type ReactElement } from 'react'
 
 import { historyQuery, type RevisionRow } from '~/api/queries/xappDetails'
 import { NoRevision } from '~/features/xapp/NoRevision'
+import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { RevisionPanel } from '~/features/xapp/RevisionPanel'
 import { useEnded } from '~/features/xapp/useEnded'
@@ -35,7 +36,8 @@ interface Asked {
 
 /** The revisions of the release: look at one, compare two, roll back to one. */
 export function HistoryPage(): ReactElement {
-  const { id, record, goneAt } = useOpenXApp()
+  const { id, record, goneAt, see } = useOpenXApp()
+  const canRead = see('release')
   const ended = useEnded()
   const { page, revision, with: other } = route.useSearch()
   const navigate = route.useNavigate()
@@ -87,7 +89,8 @@ export function HistoryPage(): ReactElement {
                   onPage={(next) => void navigate({ search: (current) => ({ ...current, page: next }) })}
                 />
               )}
-              {shown.revision !== null && (
+              {shown.revision !== null && !canRead.allowed && <NotVisible right={canRead} />}
+              {shown.revision !== null && canRead.allowed && (
                 <RevisionPanel
                   revision={shown.revision}
                   other={shown.with}
