@@ -130,7 +130,8 @@ class ReleaseWatch:
         In a namespace that is not watched, as after its last XApp, nothing is kept: nobody would tell what goes away.
 
         Returns:
-            The metadata of the Secrets that helm takes for records of the release, also of those with another name.
+            The metadata of the Secrets that helm takes for records of the release, also of those with another name;
+            none in a namespace that is not watched.
 
         Raises:
             KubeError: when they cannot be listed.
@@ -138,9 +139,8 @@ class ReleaseWatch:
         listed = await self._kube.list(
             SECRETS, namespace=namespace, label_selector=f"{RELEASE_SELECTOR},name={name}", metadata_only=True
         )
-        records = [obj(secret, "metadata") for secret in listed.items]
         if not self._secrets.is_listed(namespace):
-            return records
+            return []
         now = self._clock.now()
         parsed = (parse_revision(secret, now=now) for secret in listed.items)
         found = [each for each in parsed if each is not None]
@@ -150,7 +150,7 @@ class ReleaseWatch:
                 self._index.remove_revision((namespace, name), info.revision)
         for key, info in found:
             self._index.put_revision(key, info)
-        return records
+        return [obj(secret, "metadata") for secret in listed.items]
 
     def forget(self, namespace: str, name: str) -> None:
         """Forget a release that cannot be uninstalled any more, because its namespace is being deleted."""
