@@ -144,6 +144,20 @@ def test_a_rollback_to_the_revision_in_force_is_409(client: GatewayClient) -> No
     assert roll_back(client, {"revision": 2}).status_code == 202
 
 
+def test_a_rollback_of_a_suspended_xapp_is_409(client: GatewayClient) -> None:
+    client.deploy()
+    report(client, 1, 2)
+    actions = f"/api/xapps/{client.namespace}/{XAPP_NAME}/actions"
+    assert client.http.post(actions, json={"action": "suspend"}).status_code == 202
+    answer = roll_back(client, {"revision": 1})
+    assert (answer.status_code, answer.json()["detail"]) == (
+        409,
+        f"the xApp {XAPP_NAME} is suspended, so rollback has no effect: resume it first",
+    )
+    assert client.http.post(actions, json={"action": "resume"}).status_code == 202
+    assert roll_back(client, {"revision": 1}).status_code == 202
+
+
 @pytest.mark.parametrize("revision", [3, 10**15])
 def test_a_revision_that_is_not_kept_is_not_found(client: GatewayClient, revision: int) -> None:
     client.deploy()

@@ -125,6 +125,40 @@ def test_what_is_asked_of_a_suspended_xapp_does_not_happen_later(settings: Setti
     assert condition(history, "TestSuccess") == ("", "", "")
 
 
+def test_a_rollback_that_is_asked_of_a_suspended_xapp_does_not_happen_later(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        history.set_tag("two")
+        await history.cluster.wait(SECONDS)
+        history.edit(suspend=True)
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(SECONDS)
+        (said,) = events(history, "NoEffect")
+        assert said == "rollback-to has no effect now: suspended by spec.suspend: the release stays as it is"
+        assert handled(history)["rollbackTo"].startswith("1@")
+        history.edit(suspend=False)
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == ["install", "upgrade"]
+    assert history.deployed_tags == ["two"]
+
+
+def test_a_rollback_of_a_release_that_is_not_the_xapps_own_does_not_happen_later(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.install_by_hand("one")
+        history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(SECONDS)
+        (said,) = events(history, "NoEffect")
+        assert said.startswith("rollback-to has no effect now: ")
+        history.edit(adopt=True)
+
+    history = run_history(settings, play)
+    assert "rollback" not in [each.command for each in history.helm_steps]
+
+
 def test_tests_of_what_is_not_deployed_are_no_longer_asked_for(settings: Settings) -> None:
     async def play(history: History) -> None:
         history.cluster.helm.refusals['{"tag": "one"}'] = Fault(REFUSED, writes=1)

@@ -51,9 +51,9 @@ class RejectRollback:
 
 @dataclass(frozen=True, slots=True)
 class RejectRequest:
-    """Report why force-at or test-at can have no effect now, and mark the annotation as handled."""
+    """Report why what an annotation asks for can have no effect now, and mark the annotation as handled."""
 
-    annotation: Literal["force-at", "test-at"]
+    annotation: Literal["force-at", "test-at", "rollback-to"]
     message: str
 
 

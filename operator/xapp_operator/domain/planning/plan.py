@@ -31,8 +31,8 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     deployed by a person from the same digests, with adopt      Adopt
     deployed from the same digests                              Wait until healthy, then Nothing
     the same, its tests failed, test.onFailure: rollback        Rollback, unless the tests were requested
-    Wait stalled or suspended, or Nothing, and force-at; or     RejectRequest
-    test-at, which nothing deployed can answer
+    Wait stalled or suspended, or Nothing, and force-at or      RejectRequest
+    rollback-to; or test-at, which nothing deployed can answer
     any action that changes the release, and tests run;         EndTests
     deleting or suspended, and tests run
     Wait or Nothing, and objects of the deployed release        RepairLabels, with back-off

@@ -55,7 +55,7 @@ def plan_held_revision(inputs: PlanInput) -> Nothing | None:
 
 
 def plan_request_without_effect(inputs: PlanInput, settled: Wait | Nothing) -> RejectRequest | None:
-    """Reject force-at and test-at that `settled`, which stays until something changes, gives no effect.
+    """Reject what an annotation asks for where `settled`, which stays until something changes, gives it no effect.
 
     While the operator may not read what the XApp needs, nobody knows, and the requests wait.
     """
@@ -69,6 +69,8 @@ def plan_request_without_effect(inputs: PlanInput, settled: Wait | Nothing) -> R
     why = settled.note or "nothing is to be upgraded" if isinstance(settled, Nothing) else settled.message
     if inputs.requests.force:
         return RejectRequest("force-at", f"force-at has no effect now: {why}")
+    if inputs.requests.rollback_to is not None or inputs.requests.rollback_unreadable:
+        return RejectRequest("rollback-to", f"rollback-to has no effect now: {why}")
     testable = inputs.release is not None and inputs.release.status == DEPLOYED and inputs.owned and not suspended
     if inputs.requests.test and not testable:
         return RejectRequest("test-at", f"test-at has no effect now: {why}")

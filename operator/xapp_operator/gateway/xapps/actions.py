@@ -74,12 +74,13 @@ async def request_action(
     return stored, HandledRequest(ANNOTATION_ACTIONS[action][1], requested_at)
 
 
-def require_another_revision(xapp: JsonObject, revision: int) -> None:
-    """Refuse a rollback to the revision in force, which the operator would reject.
+def require_possible_rollback(xapp: JsonObject, revision: int, *, name: str) -> None:
+    """Refuse a rollback that the operator would reject: while suspended, or to the revision in force.
 
     Raises:
-        Conflict: when it is.
+        Conflict: names what hinders it.
     """
+    _require_not_suspended(xapp, "rollback", name=name)
     status = obj(xapp, "status")
     released = next((each for each in items(status, "conditions") if text(each, "type") == RELEASED), {})
     if text(released, "status") == "True" and integer(obj(status, "release"), "revision", -1) == revision:
@@ -93,10 +94,16 @@ def _require_effect(xapp: JsonObject, action: str, *, name: str) -> None:
                 f"the xApp {name} is being deleted, so {action} has no effect: {_ALLOWED_WHILE_DELETED} tries a failed "
                 "removal again"
             )
-    elif action in ANNOTATION_ACTIONS and obj(xapp, "spec").get("suspend") is True:
-        raise Conflict(f"the xApp {name} is suspended, so {action} has no effect: {RESUME} it first")
-    elif (obstacle := _find_obstacle(xapp, action)) is not None:
+        return
+    if action in ANNOTATION_ACTIONS:
+        _require_not_suspended(xapp, action, name=name)
+    if (obstacle := _find_obstacle(xapp, action)) is not None:
         raise Conflict(f"{action} of the xApp {name} has no effect now: {obstacle}")
+
+
+def _require_not_suspended(xapp: JsonObject, action: str, *, name: str) -> None:
+    if obj(xapp, "spec").get("suspend") is True:
+        raise Conflict(f"the xApp {name} is suspended, so {action} has no effect: {RESUME} it first")
 
 
 def _find_obstacle(xapp: JsonObject, action: str) -> str | None:

@@ -15,7 +15,11 @@ from xapp_operator.reconcile.status.status_draft import RequestField
 NO_EFFECT: Final = "NoEffect"
 """The reason of the event."""
 
-_FIELDS: Final[dict[str, RequestField]] = {"force-at": "force_at", "test-at": "test_at"}
+_FIELDS: Final[dict[str, RequestField]] = {
+    "force-at": "force_at",
+    "test-at": "test_at",
+    "rollback-to": "rollback_to",
+}
 
 
 def reject(action: RejectRollback | RejectRequest, request: ReconcileRequest, context: ReconcilerContext) -> None:

@@ -154,7 +154,7 @@ SUSPENDED = [
         plan_input(
             release(earlier=DEPLOYED_BEFORE), wanted=spec(suspend=True), requests=AnnotationRequests(rollback_to=1)
         ),
-        wait(Reason.SUSPENDED),
+        RejectRequest("rollback-to", ""),
     ),
 ]
 
@@ -370,9 +370,13 @@ def test_rules_apply_in_their_order() -> None:
         ({"observed": ObservedState(release("pending-upgrade"), unready_dependencies=("b",))}, Unlock(2)),
         ({"observed": ObservedState(release("uninstalling"), unready_dependencies=("b",))}, Uninstall(hooks=False)),
         (
-            {"observed": ObservedState(replace(ours, owner=None), unready_dependencies=("b",))},
+            {
+                "observed": ObservedState(replace(ours, owner=None), unready_dependencies=("b",)),
+                "requests": AnnotationRequests(),
+            },
             wait(Reason.ACCESS_DENIED, stalled=True),
         ),
+        ({"requests": AnnotationRequests(rollback_to=1)}, RejectRequest("rollback-to", "")),
         ({"observed": ObservedState(ours, unready_dependencies=("b",))}, Rollback(1, hold=True)),
         (
             {"requests": AnnotationRequests()},

@@ -12,6 +12,7 @@ export function changeRight({ source, phase }: Changed, right: Right, action: Ac
     source === 'labels' && !isOwnApi && action !== 'adopt'
       ? refused('It is known by its labels only: adopt it, and then it can be changed here')
       : null,
+    phase === 'Suspended' && action === 'rollback' ? refused('It is suspended: resume it first') : null,
     phase === 'Uninstalling' && action !== 'uninstall' ? refused('It is being uninstalled') : null,
     right,
   )

@@ -45,7 +45,7 @@ from xapp_operator.gateway.schemas.dry_runs import DryRun
 from xapp_operator.gateway.schemas.records import Page, RevisionModel, XAppRecord
 from xapp_operator.gateway.schemas.xapps import ReleaseManifest, ReleaseNotes, RollbackBody
 from xapp_operator.gateway.state import Gateway, get_gateway
-from xapp_operator.gateway.xapps.actions import require_another_revision
+from xapp_operator.gateway.xapps.actions import require_possible_rollback
 from xapp_operator.gateway.xapps.context import XAppContext, xapp_not_found
 from xapp_operator.gateway.xapps.release.dry_runs import describe_rollback
 from xapp_operator.gateway.xapps.release_records import (
@@ -107,7 +107,7 @@ async def history(request: Request) -> Response:
         problems={
             **BODY_PROBLEMS,
             404: "No such xApp, or no such revision in its history.",
-            409: "The xApp is known by its labels only, or the revision is in force.",
+            409: "The xApp is known by its labels only or suspended, or the revision is in force.",
             412: "If-Match names another uid or generation.",
             422: "revision is missing or not a number.",
         },
@@ -176,7 +176,7 @@ async def _request_rollback(
     annotation = f"{revision}@{secrets.token_hex(ROLLBACK_TOKEN_BYTES)}"
 
     def change(current: JsonObject) -> JsonObject:
-        require_another_revision(current, revision)
+        require_possible_rollback(current, revision, name=context.entry.name)
         return {"metadata": {"annotations": {ANNOTATION_ROLLBACK_TO: annotation}}}
 
     try:
