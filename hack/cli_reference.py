@@ -61,7 +61,7 @@ def _section(name: str, command: Any) -> list[str]:
 
 def _arguments(command: Any) -> list[str]:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
-    rows = [f"| `{_cell((each.metavar or each.name).strip('[]'))}` | {_cell(each.help)} |" for each in arguments]
+    rows = [f"| `{_cell(each.metavar or each.name)}` | {_cell(each.help)} |" for each in arguments]
     return ["| argument | meaning |", "|---|---|", *rows, ""] if rows else []
 
 

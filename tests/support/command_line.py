@@ -15,6 +15,12 @@ from pathlib import Path
 from typing import Final
 
 PROGRAM: Final = "import sys; from xapp_operator.cli.main import main; sys.argv[0] = 'xapp'; sys.exit(main())"
+ON_TERMINAL: Final = f"import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); {PROGRAM}"
+"""The terminal becomes the one whose keys reach the program as signals."""
+INTERRUPT: Final = "\x03"
+"""What Ctrl-C types."""
+END_OF_INPUT: Final = "\x04"
+"""What Ctrl-D types."""
 TIMEOUT_SECONDS: Final = 120.0
 _ESCAPE_SEQUENCE: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -54,7 +60,7 @@ class CommandLine:
         """Run one command on a pseudo-terminal. `answers` are typed when the text before them has appeared."""
         control, terminal = pty.openpty()
         process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *arguments],
+            [sys.executable, "-c", ON_TERMINAL, *arguments],
             stdin=terminal,
             stdout=terminal,
             stderr=terminal,

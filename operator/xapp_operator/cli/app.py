@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import typer
+from typer._click.exceptions import ClickException, NoArgsIsHelpError
 from typer._completion_classes import completion_init
 from typer.main import get_command
 
@@ -25,6 +26,11 @@ from xapp_operator.cli.commands import (
     values,
     xapps,
 )
+from xapp_operator.cli.errors import DONE, UsageError
+from xapp_operator.cli.output.console import Output
+from xapp_operator.cli.usage import GroupOfCommands
+from xapp_operator.cli.usage_errors import usage_error
+from xapp_operator.config import CommandLineSettings
 
 HELP: Final = """Deploy, watch and configure xApps on a Kubernetes cluster, through the gateway of xapp-operator.
 
@@ -38,6 +44,7 @@ def build_app() -> typer.Typer:
     """Return the application with all commands."""
     app = typer.Typer(
         help=HELP,
+        cls=GroupOfCommands,
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
@@ -66,8 +73,18 @@ def build_app() -> typer.Typer:
 def run(argv: Sequence[str], *, program: str) -> int:
     """Run one command line and return the exit code."""
     completion_init()  # typer does it for its own completion options only
+    root = get_command(build_app())
     try:
-        get_command(build_app()).main(args=list(argv), prog_name=program, complete_var=other.COMPLETE_VARIABLE)
+        ended = root.main(
+            args=list(argv), prog_name=program, complete_var=other.COMPLETE_VARIABLE, standalone_mode=False
+        )
     except SystemExit as ending:
         return ending.code if isinstance(ending.code, int) else int(ending.code is not None)
-    return 0
+    except NoArgsIsHelpError as help_text:
+        help_text.show()
+        return UsageError.exit_code
+    except ClickException as refused:
+        error = usage_error(refused, root, argv, program=program)
+        Output(color=not CommandLineSettings().no_color, quiet=False).error(error)
+        return error.exit_code
+    return ended if isinstance(ended, int) else DONE

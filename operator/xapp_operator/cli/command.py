@@ -14,6 +14,7 @@ from xapp_operator.cli.errors import CliError
 from xapp_operator.cli.options import complete_nothing
 from xapp_operator.cli.output.console import Output
 from xapp_operator.cli.session import Session
+from xapp_operator.cli.usage import GroupOfCommands, SingleCommand
 from xapp_operator.config import CommandLineSettings
 
 INTERRUPTED: Final = 130
@@ -77,7 +78,7 @@ def command(app: typer.Typer, name: str, *, example: str) -> Callable[[Command[P
         ]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        app.command(name, help=inspect.getdoc(function), epilog=examples_text(example))(run)
+        app.command(name, cls=SingleCommand, help=inspect.getdoc(function), epilog=examples_text(example))(run)
         return function
 
     return register
@@ -115,7 +116,7 @@ def run_command(
 
 def command_group(summary: str, *, example: str) -> typer.Typer:
     """Return a group of commands. Its help shows the examples, one command line a line."""
-    return typer.Typer(help=summary, epilog=examples_text(example), no_args_is_help=True)
+    return typer.Typer(cls=GroupOfCommands, help=summary, epilog=examples_text(example), no_args_is_help=True)
 
 
 def examples_text(lines: str) -> str:

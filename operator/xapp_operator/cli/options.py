@@ -17,6 +17,7 @@ from xapp_operator.config import CommandLineSettings
 
 COMPLETION_SECONDS: Final = 2.0
 COMPLETIONS_MAX: Final = 100
+WEEK_SECONDS: Final = 604_800
 
 
 def complete_nothing() -> list[str]:
@@ -112,7 +113,8 @@ SearchOption = Annotated[
 ]
 WaitOption = Annotated[bool, typer.Option("--wait", help="Wait until the change has taken effect.")]
 TimeoutOption = Annotated[
-    float, typer.Option("--timeout", min=1, metavar="SECONDS", help="How long to wait at the most.")
+    float,
+    typer.Option("--timeout", min=1, max=WEEK_SECONDS, metavar="SECONDS", help="How long to wait at the most."),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Change nothing, and print what would change.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

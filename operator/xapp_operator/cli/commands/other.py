@@ -98,7 +98,7 @@ def services(
 def open_dashboard(
     session: Session,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Open the page of this xApp.", autocompletion=complete_xapps)
+        str | None, typer.Argument(metavar="NAME", help="Open the page of this xApp.", autocompletion=complete_xapps)
     ] = None,
     namespace: NamespaceOption = None,
     print_only: Annotated[bool, typer.Option("--print", help="Print the address, and open nothing.")] = False,

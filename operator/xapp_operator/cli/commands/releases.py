@@ -70,7 +70,7 @@ def rollback(
     session: Session,
     name: NameArgument,
     revision: Annotated[
-        int | None, typer.Argument(min=1, metavar="[REVISION]", help="Default: the revision before the current one.")
+        int | None, typer.Argument(min=1, metavar="REVISION", help="Default: the revision before the current one.")
     ] = None,
     namespace: NamespaceOption = None,
     dry_run_only: DryRunOption = False,

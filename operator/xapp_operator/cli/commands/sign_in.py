@@ -32,7 +32,7 @@ def login(
     address: Annotated[
         str | None,
         typer.Argument(
-            metavar="[URL]", help="Address of the gateway. Default: the one in use.", autocompletion=complete_nothing
+            metavar="URL", help="Address of the gateway. Default: the one in use.", autocompletion=complete_nothing
         ),
     ] = None,
     token_stdin: Annotated[bool, typer.Option("--token-stdin", help="Read the token from stdin.")] = False,

@@ -80,7 +80,7 @@ def set_values(
     session: Session,
     name: NameArgument,
     settings: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Values to change; KEY=null removes one.")
+        list[str] | None, typer.Argument(metavar="KEY=VALUE...", help="Values to change; KEY=null removes one.")
     ] = None,
     namespace: NamespaceOption = None,
     values: ValuesOption = None,
