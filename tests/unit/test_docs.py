@@ -97,6 +97,18 @@ def test_links_to_headings_point_to_existing_ones() -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("document", documents())
+def test_every_row_belongs_to_a_table_of_as_many_columns(document: str) -> None:
+    page = re.sub(r"^( *)```.*?^\1```$", "", (ROOT / document).read_text(), flags=re.MULTILINE | re.DOTALL)
+    blocks = [match[0].splitlines() for match in re.finditer(r"(?:^ *\|.*\n)+", page, flags=re.MULTILINE)]
+    assert [block[0] for block in blocks if not re.fullmatch(r" *\|[-|]+\|", block[1] if block[1:] else "")] == []
+    assert [row for block in blocks for row in block if columns(row) != columns(block[0])] == []
+
+
+def columns(row: str) -> int:
+    return len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", row))) - 1
+
+
 def headings(page: Path) -> set[str]:
     """Return the names by which links refer to the headings of a page, as GitHub makes them."""
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
