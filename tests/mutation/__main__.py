@@ -156,7 +156,7 @@ def _plan(mutants: Iterable[Mutant], measured: TestedLines) -> tuple[list[Trial]
             in_place.append(_trial(mutant, _tests_of(mutant, measured), measured))
         else:
             tests = _tests_of(mutant, measured) if mutant.function else []
-            by_import.append(_trial(mutant, tests or measured.tests_of_modules([mutant.path]), measured))
+            by_import.append(_trial(mutant, tests or _tests_of_module(mutant, measured), measured))
     return in_place, by_import
 
 
@@ -167,6 +167,12 @@ def _tests_of(mutant: Mutant, measured: TestedLines) -> list[str]:
     """
     of_lines = measured.tests(mutant.path, mutant.lines)
     return list(dict.fromkeys([*of_lines, *measured.tests(mutant.path, mutant.function_lines)]))
+
+
+def _tests_of_module(mutant: Mutant, measured: TestedLines) -> list[str]:
+    """Return the tests that run any line of the module, or that import it."""
+    names = {*measured.tests_of_modules([mutant.path]), *measured.tests_of_importers(mutant.name)}
+    return measured.in_order(names)
 
 
 def _trial(mutant: Mutant, tests: Sequence[str], measured: TestedLines) -> Trial:

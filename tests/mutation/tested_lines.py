@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import subprocess
 import sys
 from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import coverage
@@ -60,12 +62,31 @@ class TestedLines:
         """Return the tests that run any line of these modules, the quickest first."""
         return self.in_order({name for path in paths for name in self.tests(path, self.by_line.get(str(path), {}))})
 
+    def tests_of_importers(self, module: str) -> list[str]:
+        """Return the tests in the files that import a module: one that only reads its constants runs no line of it."""
+        files = {name.partition("::")[0] for name in self.seconds}
+        importing = {file for file in files if module in _imported_by(ROOT / file)}
+        return self.in_order({name for name in self.seconds if name.partition("::")[0] in importing})
+
     def in_order(self, names: Iterable[str]) -> list[str]:
         return sorted(names, key=lambda name: (not name.startswith(STRICTEST), self.seconds[name], name))
 
     def runs_at_import(self, path: Path, lines: Iterable[int]) -> bool:
         by_line = self.by_line.get(str(path), {})
         return any("" in by_line.get(line, ()) for line in lines)
+
+
+@cache
+def _imported_by(path: Path) -> frozenset[str]:
+    """Return the modules that a file imports, and whatever else it imports from a package."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found.update(each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            found.add(node.module)
+            found.update(f"{node.module}.{each.name}" for each in node.names)
+    return frozenset(found)
 
 
 def measure(tests: Sequence[str], modules: Collection[str], *, store: Path) -> TestedLines:

@@ -72,6 +72,23 @@ def test_the_tests_of_the_line_come_before_those_of_its_function() -> None:
     assert [list(each.tests) for each in (*in_place, *by_import)] == [["slow", "quick"]]
 
 
+def test_a_constant_has_the_tests_that_run_its_module_and_those_that_import_it() -> None:
+    tests = "tests/unit/domain"
+    running, importing, other = (
+        f"{tests}/{name}.py::test" for name in ("test_drift", "planning/test_backoff", "test_naming")
+    )
+    path = str(PACKAGE / "domain/planning/backoff.py")
+    measured = TestedLines(
+        by_line={path: {1: frozenset({""}), 22: frozenset({running})}},
+        seconds={running: 0.2, importing: 0.1, other: 0.1},
+        failed=(),
+        libraries=(),
+    )
+    (mutant, *_) = mutants_of_text("LIMIT = 16\n", "domain/planning/backoff.py")
+    _, (trial,) = _plan([mutant], measured)
+    assert list(trial.tests) == [importing, running]
+
+
 def test_accepted_mutants_do_not_count_as_survivors() -> None:
     trials = [
         Trial(mutant=mutant, tests=[], limit_s=1.0)
