@@ -36,6 +36,7 @@ def test_private_and_public_addresses_are_allowed(address: str) -> None:
         ("0.0.0.0", "an unspecified address"),
         ("0.1.2.3", "an unspecified address"),
         ("::", "an unspecified address"),
+        ("::2", "an unspecified address"),
         ("169.254.1.1", "a link-local address"),
         ("fe80::1", "a link-local address"),
         ("fe80::1%eth0", "a link-local address"),

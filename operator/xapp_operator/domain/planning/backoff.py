@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
-from typing import Final
-
-_DOUBLINGS_MAX: Final = 16  # keeps the power within the range of a float
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +16,10 @@ class Backoff:
 
     def delay(self, failures: int) -> float:
         """Return the delay after `failures` failures in a row; 1 or less gives `initial`."""
-        return min(self.initial * 2.0 ** min(max(failures - 1, 0), _DOUBLINGS_MAX), self.maximum)
+        try:
+            return min(math.ldexp(self.initial, max(failures - 1, 0)), self.maximum)
+        except OverflowError:
+            return self.maximum
 
     def jittered(self, failures: int) -> float:
         """Return `delay` times a random factor from 0.8 to 1.2, so that clients do not retry in step.

@@ -74,25 +74,29 @@ def find_progress(
         retries: tries of a source that is not available.
         now: the present.
     """
-    step = _find_step(decision, attempt, health)
-    if step is None:
+    if _is_ready_or_suspended(decision, health):
         return None
+    if isinstance(decision, Nothing):
+        return _objects_progress(decision, attempt, timeout_seconds=timeout_seconds, previous=previous, now=now)
+    step = _find_step(decision, attempt)
     failed_attempt = _failed_attempt(decision, attempt)
     if step is Step.HELM or (step is Step.RENDER and failed_attempt is not None):
         return _helm_progress(step, decision, attempt, timeout_seconds=timeout_seconds, now=now)
     if step is Step.OBJECTS:
         return _objects_progress(decision, attempt, timeout_seconds=timeout_seconds, previous=previous, now=now)
     started_at = previous[1] if previous is not None and previous[0] == step else now
-    if isinstance(decision, Wait) and decision.reason in _SOURCE_REASONS and not decision.stalled:
+    if decision.reason in _SOURCE_REASONS and not decision.stalled:
         return DeploymentProgress(step, started_at, attempt=retries.count or None, next_try_at=retries.next_at)
     return DeploymentProgress(step, started_at)
 
 
-def _find_step(decision: Wait | Nothing, attempt: Attempt | None, health: HealthStatus) -> Step | None:
+def _is_ready_or_suspended(decision: Wait | Nothing, health: HealthStatus) -> bool:
     if isinstance(decision, Nothing):
-        return None if health is HealthStatus.HEALTHY else Step.OBJECTS
-    if decision.reason == Reason.SUSPENDED:
-        return None
+        return health is HealthStatus.HEALTHY
+    return decision.reason == Reason.SUSPENDED
+
+
+def _find_step(decision: Wait, attempt: Attempt | None) -> Step:
     if decision.step is not None:
         return decision.step
     failed = _failed_attempt(decision, attempt)
@@ -114,21 +118,19 @@ def _running_step(decision: Wait, attempt: Attempt | None) -> Step:
     return Step.OBJECTS if attempt.outcome in HEALTH_PENDING and decision.until is not None else Step.QUEUED
 
 
-def _failed_attempt(decision: Wait | Nothing, attempt: Attempt | None) -> Attempt | None:
+def _failed_attempt(decision: Wait, attempt: Attempt | None) -> Attempt | None:
     """Return the attempt whose failure the decision reports."""
-    if not isinstance(decision, Wait) or attempt is None or attempt.outcome is not AttemptOutcome.FAILED:
+    if attempt is None or attempt.outcome is not AttemptOutcome.FAILED:
         return None
     return attempt if attempt.reason == decision.reason else None
 
 
 def _helm_progress(
-    step: Step, decision: Wait | Nothing, attempt: Attempt | None, *, timeout_seconds: float, now: float
+    step: Step, decision: Wait, attempt: Attempt | None, *, timeout_seconds: float, now: float
 ) -> DeploymentProgress:
     if attempt is None:
         return DeploymentProgress(step, now)
     progress = DeploymentProgress(step, attempt.first_at, attempt=attempt.count)
-    if not isinstance(decision, Wait):
-        return progress
     if decision.stalled:
         return replace(progress, next_try_at=decision.until)
     if attempt.outcome is AttemptOutcome.RUNNING:

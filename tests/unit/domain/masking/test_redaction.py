@@ -203,3 +203,8 @@ def test_items_whose_names_are_masked_are_matched_by_what_is_readable() -> None:
 def test_secrets_are_found_below_what_is_masked_in_part() -> None:
     values: JsonObject = {"list": [{"url": "http://me:hunter2@host"}, "--password=hunter3"], "a": {"b": ["x"]}}
     assert secret_texts(values) == {"hunter2", "hunter3"}
+
+
+def test_items_are_matched_whatever_the_order_of_their_members_is() -> None:
+    old: JsonObject = {"list": [{"login": "ann", "token": "a"}, {"login": "bob", "token": "b"}]}
+    assert unmask({"list": [{"token": MASK, "login": "bob"}]}, old) == {"list": [{"login": "bob", "token": "b"}]}

@@ -23,6 +23,15 @@ def test_back_off_doubles_from_one_second_to_five_minutes() -> None:
     assert [Backoff().delay(count) for count in range(1, 12)] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
 
 
+def test_without_a_failure_the_first_delay_is_meant() -> None:
+    assert Backoff(initial=2.0).delay(0) == Backoff(initial=2.0).delay(-1) == 2.0
+
+
+@pytest.mark.parametrize("failures", [23, 1025, 10**20])
+def test_back_off_reaches_its_maximum_however_short_the_first_delay_is(failures: int) -> None:
+    assert Backoff(initial=0.001, maximum=3600.0).delay(failures) == 3600.0
+
+
 @pytest.mark.parametrize("failures", [0, 1, 5, 10_000])
 def test_jitter_changes_a_delay_by_a_fifth_at_most(failures: int) -> None:
     delays = [Backoff().jittered(failures) / Backoff().delay(failures) for _ in range(50)]

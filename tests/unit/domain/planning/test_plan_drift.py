@@ -14,7 +14,14 @@ from xapp_operator.domain.planning.actions import Action, CorrectDrift, Nothing,
 from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.domain.planning.plan import plan
 from xapp_operator.domain.planning.plan_at_rest import next_action_at
-from xapp_operator.domain.planning.plan_input import DriftState, LabelState, ObservedState, PlanInput
+from xapp_operator.domain.planning.plan_input import (
+    DriftState,
+    LabelState,
+    ObservedState,
+    PlanInput,
+    TestOutcome,
+    TestRun,
+)
 
 SCALED = DriftedObject("Deployment", "ran", "hello", paths=("/spec/replicas",))
 REFUSED = replace(SCALED, name="other", refusal="it belongs to another release")
@@ -84,3 +91,14 @@ def test_the_next_time_is_that_of_the_earliest_repair_comparison_or_correction()
 )
 def test_labels_bring_an_action_only_while_a_repair_is_to_come(labels: LabelState, at: float) -> None:
     assert next_action_at(spec(), ObservedState(labels=labels), None, now=NOW, backoff=Backoff()) == at
+
+
+def test_interrupted_tests_bring_an_action_only_while_none_run() -> None:
+    interrupted = TestRun(2, TestOutcome.INTERRUPTED, first_at=NOW, last_at=NOW, count=2)
+
+    def due(*, running: bool) -> float:
+        observed = ObservedState(tests_running=running)
+        return next_action_at(spec(), observed, interrupted, now=NOW, backoff=Backoff())
+
+    assert due(running=False) == NOW + 2
+    assert due(running=True) == math.inf

@@ -154,6 +154,12 @@ def test_a_request_without_effect_is_rejected_with_the_reason() -> None:
     )
 
 
+def test_tests_asked_for_of_a_release_that_failed_are_rejected() -> None:
+    failed = attempt(AttemptOutcome.FAILED, permanent=True)
+    stalled = plan(plan_input(release(FAILED), last=failed, requests=AnnotationRequests(test=True)))
+    assert stalled == RejectRequest("test-at", "test-at has no effect now: helm's own error")
+
+
 def test_an_attempt_that_began_with_the_same_values_has_answered_them() -> None:
     failed = Attempt("Upgrade", AttemptOutcome.FAILED, None, 1.0, 1.0, request_digest="d")
     assert AnnotationRequests(retry=True, digest="d").clear_attempt(failed) is failed
