@@ -66,11 +66,7 @@ class AddressRule:
         if ip_address.is_loopback:
             return None if self.allow_loopback else "a loopback address"
         special = next((reason for reason, applies in _SPECIAL_ADDRESSES if applies(ip_address)), None)
-        return special or next((each.reason for each in self.denied if _contains(each.network, ip_address)), None)
-
-
-def _contains(network: IpNetwork, address: IpAddress) -> bool:
-    return network.version == address.version and address in network
+        return special or next((each.reason for each in self.denied if ip_address in each.network), None)
 
 
 def _is_multicast(address: IpAddress) -> bool:
@@ -78,8 +74,8 @@ def _is_multicast(address: IpAddress) -> bool:
 
 
 _SPECIAL_ADDRESSES: Final[tuple[tuple[str, Callable[[IpAddress], bool]], ...]] = (
-    ("the metadata address of a cloud", lambda address: any(_contains(each, address) for each in _METADATA_NETWORKS)),
-    ("an unspecified address", lambda address: address.is_unspecified or _contains(_THIS_NETWORK, address)),
+    ("the metadata address of a cloud", lambda address: any(address in each for each in _METADATA_NETWORKS)),
+    ("an unspecified address", lambda address: address.is_unspecified or address in _THIS_NETWORK),
     ("a link-local address", lambda address: address.is_link_local),
     ("a site-local address", lambda address: isinstance(address, ipaddress.IPv6Address) and address.is_site_local),
     ("a multicast address", _is_multicast),

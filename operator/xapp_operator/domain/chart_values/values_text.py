@@ -170,7 +170,7 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
     """Yield the places of comments, which are between scalars, without their #."""
     at = 0
     loader = yaml.CSafeLoader(text)
-    while not isinstance(event := loader.get_event() or StreamEndEvent(), StreamEndEvent):
+    while not isinstance(event := loader.get_event(), StreamEndEvent):
         if isinstance(event, ScalarEvent):
             start, end = place_of(event)
             if event.style in {"|", ">"}:  # a comment may follow its header

@@ -296,7 +296,7 @@ def _may_be_in(fragments: frozenset[str], secret: str) -> bool:
     if not start.isalnum() or not start.isascii():
         return any(spelling[:SCRUB_MIN] in fragments for spelling in _spellings(secret))
     lines = secret.splitlines()
-    return len(lines) > 1 and any(line.strip()[:SCRUB_MIN] in fragments for line in lines)
+    return any(line.strip()[:SCRUB_MIN] in fragments for line in lines)
 
 
 def _spellings(secret: str) -> Iterator[str]:

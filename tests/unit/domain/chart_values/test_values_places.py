@@ -52,6 +52,7 @@ merged:
         ("values.a.list[9]", (4, 3)),
         ("values.absent", None),
         ("values", None),
+        ("valuesFrom[0].name", None),
         ("xAppForm.version", None),
     ],
 )

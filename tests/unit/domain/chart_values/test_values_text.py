@@ -69,6 +69,7 @@ def test_a_text_without_secrets_stays_as_it_is(text: str) -> None:
             f"env: |\n  A=1\n  PASSWORD={MASK}\n# end\n",
         ),
         (f"env: | # PASSWORD={PRIVATE}\n  PASSWORD={PRIVATE}\n", f"env: |\n  PASSWORD={MASK}\n"),
+        (f"url: http://bob:{PRIVATE}@host\n", f'url: "http://bob:{MASK}@host"\n'),
         ("pin: 123456\nport: 8080\n", f'pin: "{MASK}"\nport: 8080\n'),
         ("password: 123456\n", f'password: "{MASK}"\n'),
         (f"- no object\n- {PRIVATE}\n", None),
@@ -147,6 +148,25 @@ def test_a_long_text_stays_on_its_line() -> None:
 @pytest.mark.parametrize("text", [" a\nb", "a \nb", "a\n b", "a\n\nb\n\n", "a\tb\nc"])
 def test_texts_of_several_lines_are_read_as_they_were(text: str) -> None:
     assert load(dump_values_text({"a": text})) == {"a": text}
+
+
+@pytest.mark.parametrize("text", [" a\nb", "a\nb ", "a\xa0\nb"])
+def test_a_text_whose_lines_begin_or_end_with_a_space_is_quoted(text: str) -> None:
+    assert "|" not in dump_values_text({"a": text})
+
+
+def test_a_comment_stays_a_comment_although_a_secret_begins_like_one() -> None:
+    text = 'password: "#hunter22" #hunter22\n'
+    masked = mask_values_text(text)
+    assert masked is not None
+    assert load(masked) == redact(load(text))
+
+
+def test_a_text_of_a_mebibyte_is_masked_with_its_aliases_expanded() -> None:
+    half = 512 * 1024  # of which the key takes one
+    for length, is_masked in ((half - 1, True), (half, False)):
+        text = f"a: &a {'x' * length}\nb: *a\n"
+        assert (mask_values_text(text) == text) is is_masked
 
 
 def test_a_secret_of_six_characters_is_looked_for_in_comments() -> None:

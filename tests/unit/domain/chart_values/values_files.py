@@ -237,6 +237,7 @@ FILES: Final[dict[str, tuple[bytes, JsonObject]]] = {
         {"p": {"a": 1}, "q": {"a": 2, "c": 3}, "z": {"a": 2, "c": 3}},
     ),
     "merge written out": (b"z:\n  <<: {a: 1}\n  b: 2\n", {"z": {"a": 1, "b": 2}}),
+    "merge by its tag": (b'z: {!!merge "<<": {a: 1}}\n', {"z": {"a": 1}}),
     "quoted merge is a key": (b'z: {"<<": 1}\n', {"z": {"<<": 1}}),
     "set": (b"? a\n? b\n", {"a": None, "b": None}),
     "question mark": (b"? a\n: 1\n", {"a": 1}),

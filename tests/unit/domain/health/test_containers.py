@@ -101,6 +101,19 @@ def test_the_state_and_last_exit_are_reported(body: Object, state: str, code: in
     assert (container.state, container.exit_code, container.termination_summary) == (state, code, history)
 
 
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        ({"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}, "no such image"),
+        ({"terminated": {"exitCode": 128, "reason": "StartError", "message": "no such file"}}, "no such file"),
+        ({"terminated": {"exitCode": 1, "reason": "Error", "message": "a secret of the application"}}, ""),
+    ],
+)
+def test_the_message_of_a_termination_is_that_of_the_application(state: Object, shown: str) -> None:
+    (container,) = containers_of(pod(status(state=state)))
+    assert container.kubelet_message == shown
+
+
 def test_all_containers_are_reported_and_init_containers_come_first() -> None:
     body: Object = {
         "spec": {

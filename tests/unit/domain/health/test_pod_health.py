@@ -336,6 +336,9 @@ def test_unrelated_events_are_left_out(events: list[Object]) -> None:
         ([{"at": "10:00:00"}, {"at": "", "lastTimestamp": None, "eventTime": "2026-01-01T10:02:00.5Z"}], 1),
         # As text, 10:00:00.5Z would come before 10:00:00Z.
         ([{"at": "10:00:00.5"}, {"at": "10:00:00"}, {"at": "10:00:00.499999"}], 0),
+        # The API server gives every time with its zone; others may leave it out, and mean UTC.
+        ([{"lastTimestamp": "2026-01-01T10:00:00"}, {"lastTimestamp": "2026-01-01T12:30:00+02:00"}], 1),
+        ([{"lastTimestamp": "2026-01-01T11:00:00"}, {"lastTimestamp": "2026-01-01T12:30:00+02:00"}], 0),
         # The API server takes the year 0.
         ([{"lastTimestamp": "0000-01-01T00:00:00Z"}, {"at": "10:00:00"}], 1),
         (

@@ -208,3 +208,9 @@ def test_secrets_are_found_below_what_is_masked_in_part() -> None:
 def test_items_are_matched_whatever_the_order_of_their_members_is() -> None:
     old: JsonObject = {"list": [{"login": "ann", "token": "a"}, {"login": "bob", "token": "b"}]}
     assert unmask({"list": [{"token": MASK, "login": "bob"}]}, old) == {"list": [{"login": "bob", "token": "b"}]}
+
+
+def test_texts_that_are_masked_in_part_are_matched_by_what_is_readable() -> None:
+    old: JsonObject = {"list": ["http://ann:first-1@a.example", "http://bob:second2@b.example", "plain"]}
+    new: JsonObject = {"list": [f"http://bob:{MASK}@b.example"]}
+    assert unmask(new, old) == {"list": ["http://bob:second2@b.example"]}

@@ -59,6 +59,7 @@ def test_a_value_is_a_secret_only_beside_the_name_of_one(text: str) -> None:
         "sig=abcdef\n",
         "code=abcdef\n",
         "key=name\n",
+        "keyPassword=«s3cr3t»\n",
         "https://h/?SIG=«s3cr3t»&x=1",
         "https://h/x?a=b&key=«s3cr3t;y»",
         "https://h/?token=«s3cr3t» more",

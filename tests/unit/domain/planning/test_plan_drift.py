@@ -94,11 +94,11 @@ def test_labels_bring_an_action_only_while_a_repair_is_to_come(labels: LabelStat
 
 
 def test_interrupted_tests_bring_an_action_only_while_none_run() -> None:
-    interrupted = TestRun(2, TestOutcome.INTERRUPTED, first_at=NOW, last_at=NOW, count=2)
-
-    def due(*, running: bool) -> float:
+    def due(outcome: TestOutcome, *, running: bool = False) -> float:
+        last = TestRun(2, outcome, first_at=NOW, last_at=NOW, count=2)
         observed = ObservedState(tests_running=running)
-        return next_action_at(spec(), observed, interrupted, now=NOW, backoff=Backoff())
+        return next_action_at(spec(), observed, last, now=NOW, backoff=Backoff())
 
-    assert due(running=False) == NOW + 2
-    assert due(running=True) == math.inf
+    assert due(TestOutcome.INTERRUPTED) == NOW + 2
+    assert due(TestOutcome.INTERRUPTED, running=True) == math.inf
+    assert due(TestOutcome.SUCCEEDED) == math.inf

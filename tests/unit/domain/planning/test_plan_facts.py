@@ -160,6 +160,28 @@ def test_tests_asked_for_of_a_release_that_failed_are_rejected() -> None:
     assert stalled == RejectRequest("test-at", "test-at has no effect now: helm's own error")
 
 
+def test_helm_at_work_on_the_release_of_another_xapp_is_not_waited_for() -> None:
+    foreign = plan(plan_input(release(owner="other"), helm_running=True))
+    assert isinstance(foreign, Wait)
+    assert (foreign.reason, foreign.stalled) == (Reason.ACCESS_DENIED, True)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("the API server went away", "the API server went away"),
+        (
+            "",
+            "the upgrade to this chart and these values was rolled back. Change the spec, or set the annotation "
+            "retry-at.",
+        ),
+    ],
+)
+def test_a_rollback_that_cannot_be_repeated_stalls_with_its_own_message(message: str, shown: str) -> None:
+    interrupted = attempt(AttemptOutcome.INTERRUPTED, action=ROLLBACK, message=message)
+    assert plan(plan_input(release(FAILED), last=interrupted)) == Wait(Reason.UPGRADE_FAILED, shown, stalled=True)
+
+
 def test_an_attempt_that_began_with_the_same_values_has_answered_them() -> None:
     failed = Attempt("Upgrade", AttemptOutcome.FAILED, None, 1.0, 1.0, request_digest="d")
     assert AnnotationRequests(retry=True, digest="d").clear_attempt(failed) is failed

@@ -140,6 +140,10 @@ def test_objects_that_do_not_wait_for_health_have_no_deadline(outcome: AttemptOu
     assert progress == DeploymentProgress(Step.OBJECTS, NOW, attempt=2)
 
 
+def test_objects_without_an_attempt_begin_now() -> None:
+    assert found(Wait(Reason.TEST_FAILED, "m", stalled=True)) == DeploymentProgress(Step.OBJECTS, NOW)
+
+
 def test_helm_without_an_attempt_begins_now() -> None:
     assert found(Wait(Reason.UPGRADE_FAILED, "m")) == DeploymentProgress(Step.HELM, NOW)
 
