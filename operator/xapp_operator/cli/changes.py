@@ -7,13 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 
 from rich.text import Text
 
-from xapp_operator.api.json import Json, JsonObject, items, obj, text
+from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
 from xapp_operator.cli.errors import CliError, NotReadyInTime
 from xapp_operator.cli.http.client import Answer, GatewayClient, Parameters, Part
 from xapp_operator.cli.http.event_stream import parse_events
@@ -41,6 +41,7 @@ class Change:
         target: the xApp; of a new one, the name that it will have.
         done: what is said when it has taken effect, such as `is Ready`.
         accepted: what is said when it has been accepted, such as `is being upgraded`.
+        unchanged: what is said if the spec asked for it before. None: the change is no change of the spec.
         took_effect: whether it has taken effect. None: when the xApp is Ready.
         ends_when_stalled: whether it will not take effect once the xApp is Stalled.
     """
@@ -50,6 +51,7 @@ class Change:
     target: XAppName
     accepted: str
     done: str
+    unchanged: str | None = None
     body: Json | bytes | None = None
     parts: Mapping[str, Part] | None = None
     headers: Mapping[str, str] | None = None
@@ -70,13 +72,11 @@ def send(session: Session, change: Change, *, wait: bool, timeout: float, output
     """
     started = time.monotonic()
     params: dict[str, str | int | list[str]] = dict(change.params or {})
-    seconds = 0
-    before: JsonObject = {}
+    seconds = max(1, min(int(timeout), _wait_limit(session))) if wait else 0
     if wait:
-        seconds = max(1, min(int(timeout), _wait_limit(session)))
         params["wait"] = seconds
-        if change.took_effect is not None and timeout - seconds >= 1:
-            before = session.client.get(change.target.path)
+    compares = wait and change.took_effect is not None and timeout - seconds >= 1
+    before = session.client.get(change.target.path) if compares or change.unchanged is not None else {}
     with progress(session, change.target) if wait else _no_progress():
         answer = _request(session, change, params, seconds)
         record = answer.object()
@@ -85,6 +85,8 @@ def send(session: Session, change: Change, *, wait: bool, timeout: float, output
         if wait and not is_done and timeout - seconds >= 1 and remaining >= 1 and not _has_failed(change, record):
             record = _wait_until_settled(session, change, before, seconds=remaining)
             is_done = _took_effect(change, before, record)
+    if change.unchanged is not None and _has_same_spec(before, record):
+        change = replace(change, accepted=change.unchanged, done=change.unchanged)
     _report(session, change, record, is_done=is_done, wait=wait, output=output)
     return record
 
@@ -129,6 +131,10 @@ def show_dry_run(session: Session, result: JsonObject, output: Format) -> None:
 
 def _took_effect(change: Change, before: JsonObject, record: JsonObject) -> bool:
     return record.get("ready") is True if change.took_effect is None else change.took_effect(before, record)
+
+
+def _has_same_spec(before: JsonObject, record: JsonObject) -> bool:
+    return integer(record, "generation") > 0 and record.get("generation") == before.get("generation")
 
 
 def _has_failed(change: Change, record: JsonObject) -> bool:

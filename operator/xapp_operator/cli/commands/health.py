@@ -13,7 +13,7 @@ from rich.text import Text
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.cli.command import command
 from xapp_operator.cli.errors import CliError, NotReadyInTime
-from xapp_operator.cli.http.client import ConnectionLost
+from xapp_operator.cli.http.foreign_answers import ConnectionLost
 from xapp_operator.cli.http.problems import Problem, ProblemNotFound
 from xapp_operator.cli.options import (
     DEFAULT_TIMEOUT,

@@ -50,6 +50,7 @@ def suspend(
         "suspend",
         accepted="will be suspended",
         done="is suspended",
+        unchanged="is suspended already",
         took_effect=lambda _, record: text(record, "phase") == "Suspended",
         ends_when_stalled=False,
     )
@@ -66,7 +67,13 @@ def resume(
     output: OutputOption = Format.TABLE,
 ) -> None:
     """Let the operator work on a suspended release again."""
-    change = action(session.xapp(name, namespace), "resume", accepted="will be resumed", done="is resumed")
+    change = action(
+        session.xapp(name, namespace),
+        "resume",
+        accepted="will be resumed",
+        done="is resumed",
+        unchanged="is not suspended: there is nothing to resume",
+    )
     send(session, change, wait=wait, timeout=timeout, output=output)
 
 
@@ -76,6 +83,7 @@ def action(
     *,
     accepted: str,
     done: str,
+    unchanged: str | None = None,
     took_effect: TookEffect | None = None,
     ends_when_stalled: bool = True,
 ) -> Change:
@@ -86,6 +94,7 @@ def action(
         target=target,
         accepted=accepted,
         done=done,
+        unchanged=unchanged,
         body={"action": name},
         took_effect=took_effect,
         ends_when_stalled=ends_when_stalled,

@@ -11,8 +11,8 @@ import httpx
 import typer
 
 from xapp_operator.cli.command import command
-from xapp_operator.cli.http.client import ConnectionLost
 from xapp_operator.cli.http.event_stream import ServerEvent, parse_events
+from xapp_operator.cli.http.foreign_answers import ConnectionLost
 from xapp_operator.cli.options import NameArgument, NamespaceOption
 from xapp_operator.cli.output.visible_text import on_lines
 from xapp_operator.cli.session import Session

@@ -120,6 +120,8 @@ def run_tests(
     tests = items({"tests": session.client.request("GET", f"{target.path}/tests").json()}, "tests")
     if output in {Format.JSON, Format.YAML}:
         session.output.document([*tests], output)
+    elif not tests:
+        session.output.line(f"the chart of {target} has no tests")
     else:
         _show_tests(session, tests, all_logs=show_logs)
     _judge(target, session.client.get(target.path))

@@ -19,6 +19,7 @@ import httpx
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj
 from xapp_operator.cli.errors import CliError, UsageError
 from xapp_operator.cli.http.addresses import leads_to_loopback
+from xapp_operator.cli.http.foreign_answers import ConnectionLost, foreign_answer, is_answer_of_a_gateway
 from xapp_operator.cli.http.problems import Problem, problem_of
 from xapp_operator.cli.http.tls import tls_context
 
@@ -50,15 +51,15 @@ class Answer:
     status: int
     headers: httpx.Headers
     body: bytes
+    no_gateway: CliError
+    """What to raise if the body is not one of a gateway."""
 
     def json(self) -> Json:
         """Return the decoded body."""
         try:
             value: Json = json.loads(self.body)
         except (ValueError, RecursionError) as error:
-            raise CliError(
-                "the server does not answer as the gateway of xapp-operator: check the address (`xapp whoami`)"
-            ) from error
+            raise self.no_gateway from error
         return value
 
     def object(self) -> JsonObject:
@@ -140,9 +141,9 @@ class GatewayClient:
                 timeout=timeout,
             ) as response,
         ):
-            if response.is_error:
-                raise problem_of(response.status_code, _read(response, ERROR_MAX_BYTES, cut=True), path=path)
-            return Answer(response.status_code, response.headers, _read(response, RESPONSE_MAX_BYTES))
+            self._raise_refusal(response, path)
+            body = _read(response, RESPONSE_MAX_BYTES)
+            return Answer(response.status_code, response.headers, body, no_gateway=self._foreign(response))
 
     def get(self, path: str, **params: str | int) -> JsonObject:
         """Return the object at `path`."""
@@ -263,9 +264,18 @@ class GatewayClient:
                 timeout=timeout,
             ) as response,
         ):
-            if response.is_error and raise_errors:
-                raise problem_of(response.status_code, _read(response, ERROR_MAX_BYTES, cut=True), path=path)
+            if raise_errors:
+                self._raise_refusal(response, path)
             yield response
+
+    def _raise_refusal(self, response: httpx.Response, path: str) -> None:
+        if not is_answer_of_a_gateway(response.status_code, response.headers):
+            raise self._foreign(response)
+        if response.is_error:
+            raise problem_of(response.status_code, _read(response, ERROR_MAX_BYTES, cut=True), path=path)
+
+    def _foreign(self, response: httpx.Response) -> CliError:
+        return foreign_answer(response.status_code, response.headers, url=self.url, found_by=self.found_by)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -290,10 +300,6 @@ class GatewayClient:
             raise UsageError(f"{self.url} is not an address of a gateway") from error
         except httpx.TransportError as error:
             raise ConnectionLost(f"the connection to {where} broke off") from error
-
-
-class ConnectionLost(CliError):
-    """The gateway did not answer, or not completely."""
 
 
 def _without_repetitions(records: Iterable[JsonObject]) -> Iterator[JsonObject]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, text
 from xapp_operator.cli.errors import CliError, InputRefused, NotAllowed, NotFound
+from xapp_operator.cli.http.foreign_answers import status_phrase
 
 PROBLEM_PREFIX: Final = "urn:xapp-operator:problem:"
 
@@ -57,7 +58,7 @@ def problem_of(status: int, body: bytes, *, path: str) -> Problem:
     title, detail = text(document, "title"), text(document, "detail")
     message = f"{title}: {detail}" if title and detail and title != detail else detail or title
     if not message:
-        message = f"the gateway answers {status} {_phrase(status)} to {path}"
+        message = f"the gateway answers {status} {status_phrase(status)} to {path}"
     details = (*_field_lines(document), *_right_lines(document))
     if status == HTTPStatus.UNAUTHORIZED:
         details = (*details, _SIGN_IN)
@@ -100,10 +101,3 @@ def _right_lines(document: JsonObject) -> list[str]:
         group = text(right, "group")
         lines.append(f"missing right: {text(right, 'verb')} on {resource}{f'.{group}' if group else ''}")
     return lines
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
