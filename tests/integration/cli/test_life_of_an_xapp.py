@@ -41,6 +41,27 @@ def test_deploy_watch_and_remove(xapp: CommandLine, chart: Path, namespace: str)
     assert xapp.run("delete", f"{namespace}/{NAME}", "--yes").code == 3
 
 
+def test_services_of_an_xapp_have_their_addresses(
+    xapp: CommandLine, chart: Path, namespace: str, gateway: GatewayServer
+) -> None:
+    deploy(xapp, chart, namespace, "--wait")
+    target = f"{namespace}/{NAME}"
+    with gateway.client() as http:
+        services = http.get(f"/api/xapps/{target}/config").json()["services"]
+        base_url = str(http.base_url).rstrip("/")
+    shown = xapp.run("services", target).out.splitlines()
+    proxied = f"{base_url}/api/xapps/{target}/proxy/{NAME}/80/"
+    assert any(row.split()[-2:] == [proxied, "proxy"] for row in shown)
+    assert any(row.split()[-2:] == [f"http://{NAME}.{namespace}.svc:80", "clusterDNS"] for row in shown)
+    assert json.loads(xapp.run("services", target, "-o", "json").out) == services
+    assert xapp.run("services", target, "-o", "name").out == f"{target}\n"
+    done = xapp.run("services", target, "--port", "http")
+    assert (done.code, done.err) == (
+        2,
+        "error: --port is for all Services: leave it out, or leave out the NAME of the xApp\n",
+    )
+
+
 def test_json_is_what_the_gateway_answers(
     xapp: CommandLine, chart: Path, namespace: str, gateway: GatewayServer
 ) -> None:

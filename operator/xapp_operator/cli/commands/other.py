@@ -10,10 +10,10 @@ from typing import Annotated, Final
 import typer
 from typer._completion_shared import get_completion_script
 
-from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.cli.command import command
 from xapp_operator.cli.commands.xapps import ports
-from xapp_operator.cli.errors import CliError
+from xapp_operator.cli.errors import CliError, UsageError
 from xapp_operator.cli.options import (
     AllNamespacesOption,
     LimitOption,
@@ -23,8 +23,8 @@ from xapp_operator.cli.options import (
     complete_xapps,
 )
 from xapp_operator.cli.output.console import Format
-from xapp_operator.cli.output.tables import Column
-from xapp_operator.cli.session import Session, Table, segment
+from xapp_operator.cli.output.tables import Column, Row
+from xapp_operator.cli.session import Session, Table, XAppName, segment
 
 app = typer.Typer()
 
@@ -50,6 +50,18 @@ SERVICES: Final = Table(
 )
 
 
+SERVICES_OF_XAPP: Final = Table(
+    columns=(
+        Column("NAME", names=True),
+        Column("TYPE"),
+        Column("CLUSTER-IP"),
+        Column("PORTS", flexible=True),
+        Column("ADDRESS", names=True),
+        Column("VIA"),
+    ),
+)
+
+
 class Shell(StrEnum):
     """Shells that can complete commands."""
 
@@ -58,9 +70,18 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-@command(app, "services", example="xapp services -n ric --port netconf\nxapp services -A --label app=ric")
+@command(
+    app,
+    "services",
+    example="xapp services acme-ran-greeter -n ric-xapps\nxapp services -n ric --port netconf\n"
+    "xapp services -A --label app=ric",
+)
 def services(
     session: Session,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Only those of this xApp, with addresses.", autocompletion=complete_xapps),
+    ] = None,
     namespace: NamespaceOption = None,
     all_namespaces: AllNamespacesOption = False,
     label: Annotated[
@@ -74,7 +95,14 @@ def services(
     limit: LimitOption = None,
     output: OutputOption = Format.TABLE,
 ) -> None:
-    """List the Services of the monitored namespaces, of xApps and of others."""
+    """List the Services of the monitored namespaces, or those of one xApp with the addresses that reach them."""
+    if name is not None:
+        filters = {"-A": all_namespaces, "--label": label, "--port": port, "--search": search, "--limit": limit}
+        refused = [option for option, value in filters.items() if value]
+        if refused:
+            raise UsageError(f"{refused[0]} is for all Services: leave it out, or leave out the NAME of the xApp")
+        _show_services_of(session, session.xapp(name, namespace), output)
+        return
     chosen = None if all_namespaces else session.namespace(namespace)
     options = (("namespace", chosen), ("label", label), ("port", port), ("search", search))
     params = {key: value for key, value in options if value}
@@ -92,6 +120,25 @@ def services(
         for each in records
     ]
     session.show_records(records, [*rows], SERVICES, output)
+
+
+def _show_services_of(session: Session, xapp: XAppName, output: Format) -> None:
+    found = items(session.client.get(f"{xapp.path}/config"), "services")
+    if output is Format.NAME:
+        session.output.names({"namespace": xapp.namespace, "name": text(each, "name")} for each in found)
+        return
+    rows: list[Row] = []
+    for each in found:
+        service: Row = (text(each, "name"), text(each, "type"), text(each, "clusterIP", "-"), ports(each))
+        for address in items(each, "addresses") or [{}]:
+            rows.append((*service, _absolute(session, text(address, "url", "-")), text(address, "via", "-")))
+            service = ("", "", "", "")
+    session.show_records(found, rows, SERVICES_OF_XAPP, output)
+
+
+def _absolute(session: Session, url: str) -> str:
+    """Return the address of a Service; one through the gateway is a path there."""
+    return f"{session.resolution.where.url}{url}" if url.startswith("/") else url
 
 
 @command(app, "open", example="xapp open\nxapp open acme-ran-greeter -n ric-xapps --print")
