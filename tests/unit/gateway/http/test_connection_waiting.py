@@ -410,3 +410,28 @@ def test_a_new_period_begins_with_another_caller_only() -> None:
         assert aborted[1] == pytest.approx(30 + 2 * CALLER_SECONDS - 1)
 
     in_simulated_time(test)
+
+
+def test_what_follows_a_refused_part_is_not_looked_at() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        server.connect().send(b"no HTTP\r\n\r\n" * 2000)
+        await settle()
+        assert [reason for _, _, reason in server.refused] == ["not-http"]
+
+    in_simulated_time(test)
+
+
+def test_a_request_ends_with_its_connection_before_the_client_has_read_everything() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        connection.client_reads = False
+        connection.send(get("/size/7") + get("/mute"))
+        await settle()
+        connection.send(b"no HTTP\r\n\r\n")
+        await settle()
+        assert connection.closed_at is None
+        assert server.app.disconnected == ["/mute"]
+
+    in_simulated_time(test)

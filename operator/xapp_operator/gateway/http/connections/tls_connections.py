@@ -15,11 +15,11 @@ from typing import Any, Final
 from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 
 from xapp_operator.gateway.http.connections.connection_limits import ConnectionLimits
-from xapp_operator.gateway.http.connections.http_connections import BoundedHttpProtocol
+from xapp_operator.gateway.http.connections.http_connections import HEAD_SECONDS, BoundedHttpProtocol
 from xapp_operator.gateway.http.connections.reading_time import WRITE_BUFFER_BYTES
 
-HANDSHAKE_SECONDS: Final = 5.0
-CLOSE_SECONDS: Final = 5.0
+HANDSHAKE_SECONDS: Final = HEAD_SECONDS
+CLOSE_SECONDS: Final = HEAD_SECONDS
 """Time for a client to confirm the end of TLS, before its connection is aborted."""
 
 
