@@ -437,3 +437,32 @@ def test_releases_that_may_not_be_read_stop_nothing_else_and_are_found_later(
         await wait_revision(history, 1)
 
     run_history(settings, play)
+
+
+def test_a_values_file_that_the_api_server_cannot_give_now_changes_nothing(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing: list[bool] = []
+    handle = FakeApiServer.handle
+
+    def check(server: FakeApiServer, request: ApiRequest, *, manager: str = "xapp-operator") -> Json:
+        if failing and request.path.endswith("/secrets/file"):
+            raise Refused(500, "InternalError", "etcdserver: request timed out")
+        return handle(server, request, manager=manager)
+
+    monkeypatch.setattr(FakeApiServer, "handle", check)
+
+    async def play(history: History) -> None:
+        create_values(history, "file", "text: file\n")
+        history.create(archive=store(history, archive()))
+        await wait_revision(history, 1)
+        before = (history.cluster.xapp() or {})["status"]
+        failing.append(True)
+        history.edit(valuesFrom=[{"kind": "Secret", "name": "file"}])
+        await history.cluster.wait(60.0)
+        assert (history.cluster.xapp() or {})["status"] == before
+        failing.clear()
+        await wait_revision(history, 2)
+        assert live(history)["text"] == "file"
+
+    run_history(settings, play)

@@ -200,8 +200,7 @@ class ReleaseInputsResolver:
         if xapp.spec.method == METHOD_REMOTE:
             return (await self._resolve_signed(xapp, revalidate=revalidate)).digest
         known, location = self._archives.get(xapp.key), self._locate_archive(xapp)
-        is_current = known is not None and known.location == location and location.version is not None
-        if known is not None and is_current and await self._is_signed(known):
+        if known is not None and known.location == location and await self._is_signed(known):
             return known.digest
         return (await self._load_uploaded_chart(xapp)).info.digest
 
