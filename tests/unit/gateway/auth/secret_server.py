@@ -32,6 +32,7 @@ class FakeSecretServer:
     conflicts: int = 0
     status: int | None = None
     patch_status: int | None = None
+    has_namespace: bool = True
     hold: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def read(self, _request: web.Request) -> web.Response:
@@ -43,6 +44,8 @@ class FakeSecretServer:
 
     async def create(self, request: web.Request) -> web.Response:
         body = await request.json()
+        if not self.has_namespace:
+            return self._refusal(404, "NotFound")
         if self.data is not None:
             return self._refusal(409, "AlreadyExists")
         self.data = body["data"]

@@ -67,6 +67,16 @@ def test_the_entries_of_a_user_are_merged_beyond_their_bound() -> None:
     assert len(with_ended(known, now=newest + MAX_SECONDS)) == 0
 
 
+def test_the_merged_entries_of_two_users_of_a_group_stay_apart() -> None:
+    known = Revocations()
+    for user in ("jane", "john"):
+        known = with_ended(known, *(session(user, "team") for _ in range(USER_REVOCATIONS_MAX + 1)))
+    known = with_ended(known, session("joe", "team"))
+    assert len(known) == 3
+    assert all(known.ends(session(user, "team")) for user in ("jane", "john"))
+    assert not known.ends(session("joe", "team"))
+
+
 def test_the_entries_of_a_group_are_merged_beyond_their_bound() -> None:
     ended = [session(f"user-{at}", "group") for at in range(GROUP_REVOCATIONS_MAX + 1)]
     stranger = session("stranger")
@@ -81,6 +91,16 @@ def test_the_entries_of_a_group_are_merged_beyond_their_bound() -> None:
     assert known.ends(session("anyone", "group"))
     assert not known.ends(session("anyone", "group", issued_at=NOW + 1))
     assert not known.ends(session("stranger"))
+
+
+def test_the_merged_entries_of_two_groups_stay_apart() -> None:
+    known = Revocations()
+    for group in ("one", "two"):
+        ended = [session(f"{group}-{at}", group) for at in range(GROUP_REVOCATIONS_MAX + 1)]
+        known = with_ended(known, *ended)
+    known = with_ended(known, session("joe", "three"))
+    assert len(known) == 3
+    assert all(known.ends(session("anyone", group)) for group in ("one", "two"))
 
 
 def test_a_list_with_a_free_place_takes_one_more_and_a_full_one_refuses() -> None:

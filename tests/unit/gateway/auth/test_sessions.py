@@ -205,6 +205,16 @@ async def test_a_cookie_of_a_key_that_may_be_new_waits_for_a_new_state(
         assert pauses.seconds[1:] == [STATE_SECONDS]
 
 
+async def test_a_made_up_cookie_beside_that_of_a_session_changes_nothing(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        replica = Sessions(kube, Settings(), monotonic=FakeClock())
+        new = await begin(replica)
+        real = await opened(replica, new)
+        made_up = seal(replace(real, key_name=real.key_name + 1), key=Fernet(Fernet.generate_key()))
+        assert await replica.open_any((made_up, new.cookie), proof=new.proof) == real
+        assert server.reads == 1
+
+
 async def test_made_up_cookies_cost_one_request_per_interval(tmp_path: Path) -> None:
     async with secret_server(tmp_path) as (server, kube):
         server.data = make_key(int(time.time()))
@@ -268,6 +278,17 @@ async def test_signing_out_ends_the_session_on_every_replica(tmp_path: Path, mon
                 await replica.require_open(session)
             assert (await opened(replica, other)).token == "token"
         assert server.patched == 1
+
+
+async def test_the_replica_that_ends_a_session_knows_it_without_another_read(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        replica = Sessions(kube, Settings(), monotonic=FakeClock())
+        ended = await begin(replica)
+        await replica.end(await opened(replica, ended))
+        reads = server.reads
+        with pytest.raises(SessionEnded):
+            await opened(replica, ended)
+        assert server.reads == reads
 
 
 async def test_many_who_sign_out_at_once_share_writes_and_all_succeed(
@@ -359,7 +380,7 @@ async def test_an_overloaded_api_server_does_not_keep_a_session_alive(tmp_path: 
 async def test_a_secret_without_keys_and_a_missing_permission_are_reported(tmp_path: Path) -> None:
     async with secret_server(tmp_path) as (server, kube):
         (almost,) = make_key(12).values()
-        for unusable in ({"note": "aGk="}, {"12": f"{almost}!"}, {"12": almost[:-4]}, {"\u0661": almost}):
+        for unusable in ({"note": almost}, {"12": f"{almost}!"}, {"12": almost[:-4]}, {"\u0661": almost}):
             server.data = unusable
             with pytest.raises(KubeError, match="xapp-operator-system/xapp-gateway-session holds no session key"):
                 await begin(Sessions(kube, Settings()))
@@ -369,6 +390,13 @@ async def test_a_secret_without_keys_and_a_missing_permission_are_reported(tmp_p
             with pytest.raises(KubeError, match="the gateway may not get or create the Secret") as raised:
                 await begin(Sessions(kube, Settings()))
             assert raised.value.status == 502
+
+
+async def test_a_missing_namespace_for_the_secret_is_named(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        server.has_namespace = False
+        with pytest.raises(KubeError, match="there is no namespace xapp-operator-system to keep session keys in"):
+            await begin(Sessions(kube, Settings()))
 
 
 async def test_a_damaged_list_of_signed_out_sessions_is_reported(tmp_path: Path) -> None:
