@@ -27,6 +27,12 @@ app.kubernetes.io/component: {{ . }}
 {{- if and .trustedProxies (not $behindProxy) }}
 {{- fail "gateway.trustedProxies has an effect only with gateway.ingress or gateway.httpRoute: remove it, or enable one of them" }}
 {{- end }}
+{{- if and .ingress.host (not .ingress.enabled) }}
+{{- fail "gateway.ingress.host has an effect only with gateway.ingress.enabled: set that to true, or remove the host" }}
+{{- end }}
+{{- if and (or .httpRoute.parentRefs .httpRoute.hostnames) (not .httpRoute.enabled) }}
+{{- fail "gateway.httpRoute.parentRefs and hostnames have an effect only with gateway.httpRoute.enabled: set that to true, or remove them" }}
+{{- end }}
 {{- if and .service.externalTrafficPolicy (eq $type "ClusterIP") }}
 {{- fail "gateway.service.externalTrafficPolicy needs a Service of type NodePort or LoadBalancer: remove it" }}
 {{- end }}
@@ -214,7 +220,7 @@ readinessProbe:
 
 {{- define "xapp-operator.podAnnotations" -}}
 {{- $own := dict "prometheus.io/scrape" "true" "prometheus.io/port" "9090" "prometheus.io/path" "/metrics" }}
-{{- mergeOverwrite $own .podAnnotations | toYaml }}
+{{- mergeOverwrite $own (.podAnnotations | default dict) | toYaml }}
 {{- end }}
 
 {{- define "xapp-operator.podDisruptionBudget" -}}

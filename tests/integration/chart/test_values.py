@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -156,7 +157,7 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
     value, needed = EFFECTS[path]
     changed = {**needed, path: value}
     if path.endswith(("ingress.enabled", "httpRoute.enabled")):
-        changed.pop("gateway.trustedProxies")
+        changed = {path: value}
     assert chart_objects(binaries, values=nested(changed)) != chart_objects(binaries, values=nested(needed))
 
 
@@ -173,6 +174,8 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
         ({"image.tag": "0.1\n- evil"}, "does not match pattern"),
         ({"image.digest": "sha256:abc"}, "does not match pattern"),
         ({"image.repository": "x\ny: z"}, "does not match pattern"),
+        ({"image.repository": "xapp-operator:0.1.0"}, "does not match pattern"),
+        ({"image.repository": "registry.example.com//x"}, "does not match pattern"),
         ({"runAsUser": 0}, "minimum: got 0, want 1"),
         ({"logLevel": "debug"}, "value must be one of 'DEBUG', 'INFO'"),
         ({"deployer.role": "cluster-admin"}, "value must be one of 'edit', 'admin'"),
@@ -241,6 +244,13 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
         ({"gateway.auth": None}, "missing property 'auth'"),
         ({"operator.podDisruptionBudget": None}, "missing property 'podDisruptionBudget'"),
         ({"monitoring.podMonitor": None}, "missing property 'podMonitor'"),
+        ({"crds.keep": None}, "missing property 'keep'"),
+        ({"networkPolicies.enabled": None}, "missing property 'enabled'"),
+        ({"operator.helm.concurrency": None}, "missing property 'concurrency'"),
+        ({"gateway.auth.sessionMaxSeconds": None}, "missing property 'sessionMaxSeconds'"),
+        ({"image.repository": None}, "missing property 'repository'"),
+        ({"gateway.ingress.host": "x.example.com"}, "has an effect only with gateway.ingress.enabled"),
+        ({"gateway.httpRoute.hostnames": ["x.example.com"]}, "have an effect only with gateway.httpRoute.enabled"),
         ({**INGRESS, "gateway.trustedProxies": ["999.0.0.0/99"]}, "'999.0.0.0/99' does not match pattern"),
         ({**INGRESS, "gateway.trustedProxies": ["10.0.0.0/33"]}, "'10.0.0.0/33' does not match pattern"),
         ({**INGRESS, "gateway.trustedProxies": ["fd00::/129"]}, "'fd00::/129' does not match pattern"),
@@ -353,6 +363,24 @@ def test_an_image_with_a_digest_has_no_tag(binaries: Binaries) -> None:
     images = {container(objects, component)["image"] for component in ("operator", "gateway")}
     images.add(objects["Pod", "xapp-gateway-readyz"]["spec"]["containers"][0]["image"])
     assert images == {f"registry.example.com/ran/xapp-operator@{digest}"}
+
+
+@pytest.mark.parametrize("path", EFFECTS)
+def test_null_is_refused_or_the_same_as_nothing(binaries: Binaries, path: str) -> None:
+    """For helm, null removes a default: what runs must not depend on what a missing value happens to mean."""
+    if path == "runAsUser":
+        return
+    try:
+        objects = chart_objects(binaries, values=nested({path: None}))
+    except subprocess.CalledProcessError as error:
+        refused = str(error.stderr)
+    else:
+        refused = ""
+        expected = chart_objects(binaries)
+        if path == "gateway.service.nodePort":  # the same as 0
+            del expected["Service", "xapp-gateway"]["spec"]["ports"][0]["nodePort"]
+        assert objects == expected
+    assert not refused or f"missing property '{path.rpartition('.')[2]}'" in refused
 
 
 def test_null_removes_the_user_from_all_pods(binaries: Binaries) -> None:
