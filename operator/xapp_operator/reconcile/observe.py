@@ -227,7 +227,7 @@ class Observer:
             result = await self._context.resolver.resolve(
                 xapp.key,
                 lambda: self._context.inputs.resolve_digests(xapp, revalidate=bool(asked)),
-                version=(xapp.metadata.uid, xapp.metadata.generation, requested),
+                version=(self._context.inputs.source_version(xapp), requested),
                 downloads=xapp.spec.method == METHOD_REMOTE,
             )
         except RepositoryNotSaved:

@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.conditions import READY
-from xapp_operator.api.json import JsonObject
+from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_RECONCILE_AT
 from xapp_operator.charts.chart_repositories import create_chart_repository, load_repository
@@ -55,11 +55,17 @@ class _CachedRepository:
     raw: JsonObject
     model: ChartRepository
     ready: bool
+    resource_version: int
 
     @classmethod
     def of(cls, raw: JsonObject) -> Self:
         model = ChartRepository.model_validate(raw)
-        return cls(raw, model, _is_ready(model))
+        version = int(text(obj(raw, "metadata"), "resourceVersion", "0"))
+        return cls(raw, model, _is_ready(model), version)
+
+    @property
+    def uid(self) -> str:
+        return self.model.metadata.uid
 
 
 class RepositoryReconciler:
@@ -83,45 +89,54 @@ class RepositoryReconciler:
         self._on_change = on_change
         self._status_writer = StatusWriter(kube)
         self._queue = WorkQueue(clock=clock)
-        self._asked: dict[NamespacedName, str] = {}  # the last annotation reconcile-at
         self._to_revalidate: set[NamespacedName] = set()
         self._cached: dict[NamespacedName, _CachedRepository] = {}
         self._loaded: dict[NamespacedName, Repository] = {}  # with their credentials
         self._invalidations = 0
+        self._versions: dict[NamespacedName, int] = {}  # of the invalidations, the last one of each
         self._index_digests: dict[NamespacedName, str] = {}
 
     def update(self, raw: JsonObject, *, deleted: bool) -> None:
-        """Store a ChartRepository as the watch or a write has returned it."""
+        """Store a ChartRepository as the watch or a write has returned it, unless a newer state of it is known.
+
+        Events may arrive late, even of a deleted object whose name another object has now.
+        """
         cached = _CachedRepository.of(raw)
         model = cached.model
         key = model.key
-        if deleted:
-            self._cached.pop(key, None)
-            self._asked.pop(key, None)
-            self._to_revalidate.discard(key)
-            self._invalidate(key)
-            self._index_digests.pop(key, None)
-            self._queue.cancel_delayed(key)
-            return
         before = self._cached.get(key)
+        if deleted:
+            if before is None or before.uid == cached.uid:
+                self._forget(key)
+            return
+        if before is not None and before.resource_version > cached.resource_version:
+            return
+        if before is not None and before.uid != cached.uid:
+            self._forget(key)
+            before = None
         self._cached[key] = cached
         if before is None:
             self._begin(key, model)
             return
-        # Not compared with `before`: a status that was just written may have brought the annotation already.
-        asked, self._asked[key] = self._asked.get(key), _reconcile_at(model)
-        if asked is not None and asked != self._asked[key]:
+        if _reconcile_at(before.model) != _reconcile_at(model):
             self._to_revalidate.add(key)
             self._queue.add(key)
         if before.model.spec != model.spec:
             self._reload(key)
+
+    def _forget(self, key: NamespacedName) -> None:
+        self._cached.pop(key, None)
+        self._to_revalidate.discard(key)
+        self._invalidate(key)
+        self._versions.pop(key, None)
+        self._index_digests.pop(key, None)
+        self._queue.cancel_delayed(key)
 
     def _begin(self, key: NamespacedName, model: ChartRepository) -> None:
         """Look at a ChartRepository that is new here: at once, or when its last good look is older than its interval.
 
         After a restart, most of them need no look, and so no write.
         """
-        self._asked[key] = _reconcile_at(model)
         self._invalidate(key)
         self._on_change(*key)
         if _is_asked_since_last_look(model):
@@ -147,6 +162,10 @@ class RepositoryReconciler:
         for key, cached in list(self._cached.items()):
             if key[0] == namespace and name in _secret_names(cached.model):
                 self._reload(key)
+
+    def repository_version(self, xapp: XApp) -> int:
+        """Return a number that changes with the ChartRepository of `xapp` and the Secrets to which that refers."""
+        return self._versions.get((xapp.metadata.namespace, xapp.spec.repo_name or ""), 0)
 
     async def resolve_repository(self, xapp: XApp) -> Repository:
         """Return the repository of `xapp`'s chart, with the credentials of its ChartRepository.
@@ -224,7 +243,7 @@ class RepositoryReconciler:
         with contextlib.suppress(NotFound):
             written = await self._status_writer.write(cached.raw, status)
             if written is not None and key in self._cached:
-                self._cached[key] = _CachedRepository.of(written)
+                self.update(written, deleted=False)  # it may have brought a change that the watch has not shown yet
         return cached.model.spec.interval_seconds
 
     async def _load(self, key: NamespacedName, model: ChartRepository) -> Repository:
@@ -246,6 +265,7 @@ class RepositoryReconciler:
     def _invalidate(self, key: NamespacedName) -> None:
         self._loaded.pop(key, None)
         self._invalidations += 1
+        self._versions[key] = self._invalidations
 
 
 def _secret_names(model: ChartRepository) -> frozenset[str]:

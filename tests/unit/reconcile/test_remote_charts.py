@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -21,6 +22,15 @@ from tests.support.fakes.operator import NAMESPACE, FakeCluster
 INDEX = "/index.yaml"
 FILES = {"values.yaml": "tag: one\n", "templates/configmap.yaml": CONFIGMAP}
 REPOSITORY = Target("xapp-operator.io", "v1alpha1", "chartrepositories", NAMESPACE, "acme")
+
+
+def credentials(origin: str, username: str, password: str) -> Json:
+    data = {"username": username, "password": password}
+    return {
+        "metadata": {"name": "creds", "annotations": {"xapp-operator.io/origin": origin}},
+        "type": "xapp-operator.io/repository-credentials",
+        "data": {key: base64.b64encode(each.encode()).decode() for key, each in data.items()},
+    }
 
 
 class _SystemClock(FakeClock):
@@ -131,6 +141,29 @@ async def test_another_address_under_a_known_name_is_refused(setup: Setup) -> No
     assert body["metadata"]["uid"] == changed["metadata"]["uid"]
     runtime.update_repository(changed, deleted=False)
     await setup.wait_deployed("0.1.0")
+
+
+async def test_credentials_that_come_while_the_repository_thinks_are_used(setup: Setup) -> None:
+    """It refuses the earlier ones with the message that the status has already, so that nothing is written."""
+    server, username, password = setup.cluster.server, "jane", "open sesame"
+    repositories = Target("xapp-operator.io", "v1alpha1", "chartrepositories", NAMESPACE)
+    with ChartServer(username=username, password=password) as private:
+        private.add("hello", "0.1.0", chart_archive(FILES, version="0.1.0"))
+        spec = {"url": private.url, "allowPlainHTTP": True}
+        server.create(repositories, {"metadata": {"name": "acme"}, "spec": spec})
+        runtime = await eventually(lambda: setup.cluster.runtime, what="the operator")
+        setup.create(version="0.1.0", url=private.url)
+        await setup.wait(lambda: setup.cluster.condition("Stalled"), "the refusal")
+        with private.holding(INDEX):
+            read = private.requests[INDEX]
+            runtime.update_repository(server.patch(REPOSITORY, {"spec": {"interval": "6m"}}), deleted=False)
+            await setup.wait(lambda: private.requests[INDEX] > read, "the next try")
+            server.create(Target("", "v1", "secrets", NAMESPACE), credentials(private.url, username, password))
+            change = {"spec": {"secretRef": {"name": "creds"}}}
+            runtime.update_repository(server.patch(REPOSITORY, change), deleted=False)
+            queue = runtime._queue
+            await setup.wait(lambda: not queue and not queue._processing, "the reconcile that finds the try running")
+        await setup.wait_deployed("0.1.0")
 
 
 async def test_an_index_that_changes_upgrades_what_follows_it(setup: Setup) -> None:

@@ -37,6 +37,10 @@ def repository(url: str, *, asked: str | None = None, interval: str = "5m") -> d
     }
 
 
+def new_version(body: dict[str, Any], version: int, *, uid: str = "r") -> dict[str, Any]:
+    return {**body, "metadata": {**body["metadata"], "uid": uid, "resourceVersion": str(version)}}
+
+
 def looked_at(seconds_ago: float, *, ready: str = "True", generation: int = 1) -> dict[str, Any]:
     """Return the status that an earlier operator wrote at its last look."""
     at = (datetime.now(UTC) - timedelta(seconds=seconds_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -58,16 +62,21 @@ class Setup:
         self.server = server
         self.charts: list[int] = []
         self.changes: list[tuple[str, str]] = []
-        self.brought_by_status: str | None = None
+        self.stored: dict[str, Any] = repository(server.url)
         self.repositories: RepositoryReconciler
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         status = (await request.json())["status"]
         self.charts += [status["charts"]] if "charts" in status else []
-        return web.json_response(repository(self.server.url, asked=self.brought_by_status) | {"status": status})
+        return web.json_response(self.stored | {"status": status})
 
     def ask(self, text: str | None) -> None:
-        self.repositories.update(repository(self.server.url, asked=text), deleted=False)
+        self.show(repository(self.server.url, asked=text))
+
+    def show(self, body: dict[str, Any]) -> None:
+        """Store a ChartRepository and let the watch show it at once."""
+        self.stored = body
+        self.repositories.update(body, deleted=False)
 
 
 @pytest.fixture
@@ -106,12 +115,43 @@ async def test_the_index_is_read_again_once_for_each_new_text(setup: Setup) -> N
 
 
 async def test_an_annotation_that_a_status_write_returns_first_still_counts(setup: Setup) -> None:
-    setup.brought_by_status = "now"
-    setup.ask(None)
-    await eventually(lambda: setup.charts == [1], what="the first status")
+    setup.stored = repository(setup.server.url, asked="now")
+    setup.repositories.update(repository(setup.server.url), deleted=False)
+    await eventually(lambda: setup.charts[:1] == [1], what="the first status")
 
     setup.ask("now")
     await eventually(lambda: setup.server.requests[INDEX] == 2, what="the index to be read again")
+
+
+async def test_an_address_that_a_status_write_returns_first_is_used(setup: Setup) -> None:
+    setup.stored = changed = repository(f"{setup.server.url}/elsewhere")
+    setup.repositories.update(repository(setup.server.url), deleted=False)
+    await eventually(lambda: setup.charts == [1], what="the first status")
+
+    setup.show(changed)
+    await eventually(lambda: setup.server.requests[f"/elsewhere{INDEX}"] == 1, what="the index of the new address")
+    assert ("ns", "acme") in setup.changes[1:], "the XApps that use it are not told"
+
+
+async def test_a_late_event_about_an_earlier_state_changes_nothing(setup: Setup) -> None:
+    setup.show(new_version(repository(setup.server.url), 3))
+    setup.repositories.update(new_version(repository(f"{setup.server.url}/elsewhere"), 2), deleted=False)
+    await eventually(lambda: setup.charts == [1], what="the status")
+    assert setup.server.requests[f"/elsewhere{INDEX}"] == 0
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["deleted before", "deletion seen afterwards"])
+async def test_a_repository_that_is_made_again_is_looked_at(setup: Setup, late: bool) -> None:
+    first, deleted = repository(setup.server.url), new_version(repository(setup.server.url), 2)
+    setup.repositories.update(first, deleted=False)
+    await eventually(lambda: setup.charts == [1], what="the first status")
+    if not late:
+        setup.repositories.update(deleted, deleted=True)
+    setup.show(new_version(first, 3, uid="again"))
+    if late:
+        setup.repositories.update(deleted, deleted=True)
+    await eventually(lambda: setup.charts == [1, 1], what="the status of the second one")
+    assert sum(setup.repositories.count_ready()) == 1
 
 
 @pytest.mark.parametrize(
@@ -142,7 +182,7 @@ async def test_an_annotation_that_a_status_write_returns_first_still_counts(setu
 async def test_after_a_restart_a_repository_is_looked_at_once_that_is_due(
     setup: Setup, status: dict[str, Any], asked: str | None
 ) -> None:
-    setup.repositories.update(repository(setup.server.url, asked=asked) | {"status": status}, deleted=False)
+    setup.show(repository(setup.server.url, asked=asked) | {"status": status})
     await eventually(lambda: setup.charts == [1], what="the look")
     assert setup.changes == [("ns", "acme")]
 
@@ -159,7 +199,7 @@ async def test_a_restart_looks_at_no_repository_that_was_looked_at(setup: Setup,
 
 async def test_the_first_look_after_a_restart_counts_as_a_change(setup: Setup) -> None:
     body = repository(setup.server.url, interval="10s") | {"status": looked_at(9)}
-    setup.repositories.update(body, deleted=False)
+    setup.show(body)
     await eventually(lambda: setup.charts == [1], what="the look")
     assert setup.changes == [("ns", "acme")] * 2, "XApps may have read another index before"
 
@@ -185,6 +225,6 @@ async def test_an_index_is_read_again_once_and_not_at_every_later_look(setup: Se
     await eventually(lambda: setup.server.requests[INDEX] == 2, what="the index to be read again")
     queue = setup.repositories._queue
     await eventually(lambda: not queue._processing, what="the end of the look")
-    setup.repositories.update(repository(setup.server.url, asked="now", interval="6m"), deleted=False)
+    setup.show(repository(setup.server.url, asked="now", interval="6m"))
     await eventually(lambda: not len(queue) and not queue._processing, what="the next look")
     assert setup.server.requests[INDEX] == 2

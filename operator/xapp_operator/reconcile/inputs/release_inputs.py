@@ -52,6 +52,9 @@ class RepositoryResolver(Protocol):
     async def resolve_repository(self, xapp: XApp) -> Repository:
         """Return the address with its credentials; raises RepositoryNotSaved when there is no ChartRepository."""
 
+    def repository_version(self, xapp: XApp) -> int:
+        """Return a number that changes with what `resolve_repository` returns."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReleaseInputs:
@@ -117,6 +120,11 @@ class ReleaseInputsResolver:
     def forget(self, key: NamespacedName) -> None:
         self._archives.pop(key, None)
         self._digests.pop(key, None)
+
+    def source_version(self, xapp: XApp) -> Hashable:
+        """Return what changes when a running `resolve_digests` asks a source that is no longer meant."""
+        requested = (xapp.metadata.uid, xapp.metadata.generation)
+        return (*requested, self._repositories.repository_version(xapp))
 
     async def resolve_digests(self, xapp: XApp, *, revalidate: bool = False) -> Digests:
         """Return the digests of the chart and the values that `xapp` asks for now.
