@@ -24,6 +24,7 @@ from xapp_operator.cli.options import (
 from xapp_operator.cli.output.ages import age
 from xapp_operator.cli.output.console import Format
 from xapp_operator.cli.output.tables import Cell, Column, Row
+from xapp_operator.cli.rollback_target import rollback_target
 from xapp_operator.cli.session import Session, Table, XAppName
 
 app = typer.Typer()
@@ -70,7 +71,7 @@ def rollback(
     session: Session,
     name: NameArgument,
     revision: Annotated[
-        int | None, typer.Argument(min=1, metavar="REVISION", help="Default: the revision before the current one.")
+        int | None, typer.Argument(min=1, metavar="REVISION", help="Default: the newest one before that worked.")
     ] = None,
     namespace: NamespaceOption = None,
     dry_run_only: DryRunOption = False,
@@ -80,7 +81,7 @@ def rollback(
 ) -> None:
     """Roll back to a revision. The operator holds it until the spec changes."""
     target = session.xapp(name, namespace)
-    number = revision if revision is not None else _previous(session, target)
+    number = revision if revision is not None else _newest_that_worked(session, target)
     change = Change(
         method="POST",
         path=f"{target.path}/rollback",
@@ -161,14 +162,13 @@ def _release(record: JsonObject) -> Json:
     return obj(record, "release").get("revision")
 
 
-def _previous(session: Session, target: XAppName) -> int:
-    record = session.client.get(target.path)
-    current = obj(record, "release").get("revision")
-    for each in items(record, "history"):
-        revision = each.get("revision")
-        if isinstance(revision, int) and isinstance(current, int) and revision < current:
-            return revision
-    raise NotFound(f"{target} has no revision before the current one: see `xapp history {target}`")
+def _newest_that_worked(session: Session, target: XAppName) -> int:
+    revision = rollback_target(session.client.get(target.path))
+    if revision is None:
+        raise NotFound(
+            f"{target} has no other revision that worked before: choose one yourself, see `xapp history {target}`"
+        )
+    return revision
 
 
 def _row(revision: JsonObject) -> Row:
