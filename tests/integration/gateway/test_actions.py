@@ -249,3 +249,16 @@ def test_a_deletion_without_finalizers_is_200_at_once_when_it_waits(deployed: Ga
 def test_a_bad_wait_is_400(deployed: GatewayClient, wait: str) -> None:
     assert act(deployed, "retry", wait=wait).status_code == 400
     assert annotation(deployed, "retry") == ""
+
+
+def test_resuming_what_is_not_suspended_changes_no_spec(client: GatewayClient) -> None:
+    """A change of the spec ends a held rollback."""
+    client.deploy()
+    actions = f"/api/xapps/{client.namespace}/{XAPP_NAME}/actions"
+    answer = client.http.post(actions, json={"action": "resume"})
+    assert (answer.status_code, answer.json()["generation"]) == (202, 1)
+    generations = [
+        client.http.post(actions, json={"action": action}).json()["generation"]
+        for action in ("suspend", "suspend", "resume", "resume")
+    ]
+    assert generations == [2, 2, 3, 3]

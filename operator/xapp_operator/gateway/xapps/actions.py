@@ -61,7 +61,9 @@ async def request_action(
         _require_effect(current, action, name=name)
         if action in ANNOTATION_ACTIONS:
             return {"metadata": {"annotations": {ANNOTATION_ACTIONS[action][0]: requested_at}}}
-        return {"spec": {"suspend": action == SUSPEND}}
+        suspend = action == SUSPEND
+        # Any change of the spec ends a held rollback, so false is not written where it holds anyway.
+        return {"spec": {"suspend": suspend}} if (obj(current, "spec").get("suspend") is True) != suspend else {}
 
     try:
         stored = await patch_xapp(
