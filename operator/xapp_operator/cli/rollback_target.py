@@ -1,6 +1,6 @@
 """To which revision `xapp rollback` goes back by itself. Pure.
 
-It is the one that the dashboard and the actions of Argo CD offer: `rollbackTarget` in the dashboard's advice.ts explains it.
+The dashboard and the actions of Argo CD offer the same one: `rollbackTarget` in the dashboard's advice.ts explains it.
 """
 
 from __future__ import annotations

@@ -51,6 +51,21 @@ def test_field_errors_and_missing_rights_are_listed(gateway: StandInGateway, xap
     assert "  missing right: get on xapps.xapp-operator.io" in done.err
 
 
+def test_a_field_error_is_said_once(gateway: StandInGateway, xapp: Xapp) -> None:
+    detail = "phase must be one of Pending, Failed, not X"
+    errors = [{"field": "phase", "message": detail.removeprefix("phase ")}]
+    gateway.reply(PATH, problem(400, "malformed-request", detail, errors=errors))
+    assert xapp("get", "n/a", "--gateway", gateway.url).err == f"error: Malformed request: {detail}\n"
+
+
+@pytest.mark.parametrize("path", ["../../b/api/config", "a/../x", "..", "./x"])
+def test_a_call_stays_in_the_api_of_its_xapp(gateway: StandInGateway, xapp: Xapp, path: str) -> None:
+    done = xapp("call", "n/a", "POST", path, "--gateway", gateway.url)
+    assert done.code == 2
+    assert f"the path {path} leaves the API of the xApp" in done.err
+    assert gateway.requests == []
+
+
 @pytest.mark.parametrize("name", ["", "..", "../a", "n/..", "n/", "/a"])
 def test_what_is_no_name_sends_no_request(xapp: Xapp, name: str) -> None:
     done = xapp("get", name, "-n", "n", "--gateway", "http://127.0.0.1:1")

@@ -206,6 +206,21 @@ def test_a_login_is_for_its_user_only(home: Path) -> None:
         read_login(path)
 
 
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"gateway": 3}'])
+def test_a_damaged_login_leads_to_no_other_gateway(
+    home: Path, gateway: StandInGateway, xapp: Xapp, content: str
+) -> None:
+    login_of(home)
+    resolution(home).login_path.write_text(content)
+    done = xapp("list")
+    assert done.code == 1
+    assert "run `xapp login` again, or `xapp logout`" in done.err
+    gateway.reply("/api/about", Reply({"auth": "none"}))
+    gateway.reply("/api/session", Reply({"user": None, "groups": [], "auth": "none", "expiresAt": None}))
+    assert xapp("login", gateway.url).code == 0
+    assert resolution(home).where.url == gateway.url
+
+
 def test_login_asks_the_gateway_before_it_stores_anything(home: Path, gateway: StandInGateway, xapp: Xapp) -> None:
     gateway.reply("/api/about", Reply({"auth": "kubernetes"}))
     gateway.reply("/api/session", problem(401, "unauthenticated", "unknown token"))

@@ -241,7 +241,7 @@ def _choose_source(
 def _require(fields: JsonObject) -> None:
     required = {**REQUIRED, "version": "--version", "owner": "--owner"}
     if fields.get("method") == REMOTE:
-        required |= {"chartName": "--chart", "url": "--url or --repo", "repoName": "--repo"}
+        required |= {"chartName": "--chart", "repoName": "--repo", "url": "--url unless the repository is saved"}
     missing = [option for key, option in required.items() if not fields.get(key)]
     if missing:
         hint = (

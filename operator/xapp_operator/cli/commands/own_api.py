@@ -63,6 +63,8 @@ def call(
     target = session.xapp(name, namespace)
     base = f"{target.path}/api" if service is None else f"{target.path}/proxy/{segment(service)}/{segment(port or '')}"
     inside, _, query = path.lstrip("/").partition("?")
+    if not {".", ".."}.isdisjoint(inside.split("/")):
+        raise UsageError(f"the path {path} leaves the API of the xApp: write it without '.' and '..'")
     with session.client.stream(
         method,
         f"{base}/{inside}{f'?{query}' if query else ''}",

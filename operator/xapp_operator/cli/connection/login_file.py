@@ -49,7 +49,7 @@ def read_login(path: Path) -> Login | None:
         raise CliError(f"{path} cannot be read: run `xapp login` again, or `xapp logout`") from error
     gateway = text(document, "gateway")
     if not gateway:
-        return None
+        raise CliError(f"{path} names no gateway: run `xapp login` again, or `xapp logout`")
     return Login(
         gateway=gateway,
         token=text(document, "token") or None,

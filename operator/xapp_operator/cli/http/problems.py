@@ -59,7 +59,7 @@ def problem_of(status: int, body: bytes, *, path: str) -> Problem:
     message = f"{title}: {detail}" if title and detail and title != detail else detail or title
     if not message:
         message = f"the gateway answers {status} {status_phrase(status)} to {path}"
-    details = (*_field_lines(document), *_right_lines(document))
+    details = (*(line for line in _field_lines(document) if not _is_said_in(message, line)), *_right_lines(document))
     if status == HTTPStatus.UNAUTHORIZED:
         details = (*details, _SIGN_IN)
     return _class_of(status, kind)(message, status=status, kind=kind, details=details)
@@ -92,6 +92,11 @@ def _field_lines(document: JsonObject) -> list[str]:
         place = f" (line {line}, column {column})" if line else ""
         lines.append(f"{field}{f' ({flag})' if flag else ''}{place}: {text(error, 'message')}")
     return lines
+
+
+def _is_said_in(message: str, line: str) -> bool:
+    """Return whether a line names a field and its error as the message does."""
+    return line.replace(": ", " ", 1) in message
 
 
 def _right_lines(document: JsonObject) -> list[str]:
