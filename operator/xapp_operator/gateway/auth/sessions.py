@@ -95,7 +95,7 @@ class Sessions:
         received_at = self._monotonic()
         state = await self._secret.get_state()
         session, refusal = _find_session(key_names, state, proof=proof)
-        added = [cookie for cookie, name in key_names.items() if name not in state.keys and name > state.newest_key]
+        added = [cookie for cookie, name in key_names.items() if name > state.newest_key]
         if session is None and added:
             # Another replica may have sealed one with a key that has just been added. Anyone can make up such cookies;
             # all of a request wait once, and those of all requests cause at most one read in STATE_SECONDS.

@@ -302,3 +302,12 @@ async def test_a_recheck_without_permissions_notices_a_refused_token(
     server.status = 401
     with pytest.raises(Unauthenticated):
         await who.recheck()
+
+
+async def test_who_asks_for_the_namespaces_of_a_list_is_known_then(
+    reviewing: tuple[FakeReviewServer, KubeClient],
+) -> None:
+    _, kube = reviewing
+    who = replace(caller(kube, AccessReviews()), identities=Identities(unknown_per_address=10))
+    await who.allowed_namespaces("list", among=frozenset({"a"}))
+    assert (who.user, who.is_authenticated) == ("system:serviceaccount:abc:jane", True)
