@@ -176,6 +176,14 @@ async def test_a_token_over_the_limit_is_checked_after_its_wait(users: Users, mo
     assert len(users.server.identified) == checked + 1
 
 
+async def test_nothing_is_kept_of_an_address_whose_tokens_no_longer_wait(
+    users: Users, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identities, "LATE_CHECK_SECONDS", 0.0)
+    await users.send_unknown(2 * LIMIT)
+    assert users.identities._late == {}
+
+
 async def test_checks_that_run_count_as_unknown_until_they_end(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(identities, "LATE_CHECK_WAIT_SECONDS_MAX", 0.0)
     users.server.identifies.clear()
