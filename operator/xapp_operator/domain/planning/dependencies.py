@@ -12,8 +12,6 @@ from typing import Final
 
 VISITED_MAX: Final = 1000
 """XApps that one search looks at."""
-NAMES_MAX: Final = 10
-"""Names in a message."""
 
 Edges = Callable[[str], Iterable[str]]
 

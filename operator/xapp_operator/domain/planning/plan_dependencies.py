@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from xapp_operator.api.conditions import Reason
 from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.actions import Wait
-from xapp_operator.domain.planning.dependencies import NAMES_MAX
 from xapp_operator.domain.planning.plan_input import UNINSTALLING, PlanInput
+
+NAMES_MAX: Final = 10
+"""Names of a cycle in a message."""
 
 
 def plan_dependency_cycle(inputs: PlanInput) -> Wait | None:
