@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.properties import must_occur, occurred
 from tests.unit.charts.http_site import StaticResolver
 from xapp_operator.charts.downloader import GuardedResolver, SocketRefused, guarded_socket
-from xapp_operator.domain.address_rule import AddressRule, is_loopback
+from xapp_operator.domain.address_rule import AddressRule, is_loopback, parse_networks
 from xapp_operator.errors import AddressRefused
 
 RULE = AddressRule(allow_loopback=False)
@@ -60,6 +60,14 @@ def test_private_and_public_addresses_are_allowed(address: str) -> None:
 )
 def test_special_purpose_addresses_are_refused(address: str, reason: str) -> None:
     assert RULE.refusal_reason(address) == reason
+
+
+def test_a_denied_network_is_refused_with_its_reason() -> None:
+    denied = parse_networks(["10.2.3.4/16", "fd01::/16"], reason="an address of a node")
+    rule = AddressRule(allow_loopback=False, denied=denied)
+    for address in ("10.2.0.1", "fd01::1", "::ffff:10.2.0.1"):
+        assert rule.refusal_reason(address) == "an address of a node"
+    assert rule.refusal_reason("10.3.0.1") is None
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])

@@ -109,10 +109,11 @@ def test_kept_paths_have_the_live_value_and_are_absent_where_the_live_object_lac
     containers: list[Json] = [{"name": "main", "image": "x:1"}]
     applied: JsonObject = {"spec": {"replicas": 1, "paused": True, "containers": containers, "tags": [{"a": 1}]}}
     others: list[Json] = [{"name": "sidecar", "image": "y"}, {"name": "main", "image": "x:9"}]
-    live: JsonObject = {"spec": {"replicas": 7, "containers": others, "tags": [{"a": 2}]}}
+    live: JsonObject = {"spec": {"replicas": 7, "containers": others, "tags": [{"a": 2}], "extra": 1}}
     kept = (
         ("spec", "replicas"),
         ("spec", "paused"),
+        ("spec", "extra"),
         ("spec", "containers", "0", "image"),
         ("spec", "tags", "0"),
         ("spec", "nothing", "here"),

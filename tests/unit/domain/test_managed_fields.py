@@ -135,6 +135,16 @@ def test_of_large_fields_only_a_digest_is_kept() -> None:
     assert unpack_helm_fields(packed) == {}
 
 
+def test_fields_of_256_kib_are_kept_in_less_space() -> None:
+    def packed(length: int) -> bytes:
+        name = "f:".ljust(length - len('[{"":{}}]'), "x")
+        return pack_helm_fields({"managedFields": [entry({name: {}})]})
+
+    assert unpack_helm_fields(packed(256 * 1024))
+    assert len(packed(256 * 1024)) < 64 * 1024
+    assert not unpack_helm_fields(packed(256 * 1024 + 1))
+
+
 def test_others_are_neither_helm_nor_the_operator_nor_writers_of_the_status() -> None:
     own = [entry({}), entry({}, manager="xapp-operator"), entry({}, manager="kubelet", subresource="status")]
     assert not has_other_managers({"managedFields": [*own]})

@@ -56,7 +56,7 @@ def dump_values_text(values: JsonObject) -> str:
         return ""
     try:
         written = str(yaml.dump(values, Dumper=_ValuesDumper, sort_keys=False, allow_unicode=True, width=_LINE_WIDTH))
-        same = load_values(written, source="values", max_bytes=max(len(written) * 4, 1)) == values
+        same = load_values(written, source="values", max_bytes=len(written) * 4) == values
     except (YAMLError, ValuesInvalid):
         same = False
     return written if same else f"{dump_values(values).decode()}\n"
@@ -70,10 +70,9 @@ def mask_values_text(text: str, *, make_mask: MaskFactory = lambda _: MASK) -> s
     """
     try:
         builder = _PlacedValues(text, depth_max=MAX_DEPTH, nodes_max=MAX_NODES, characters_max=MASKED_CHARACTERS_MAX)
-        roots = [root for _, root in builder.roots()]
-        if len(roots) > 1 or (roots and not isinstance(roots[0], dict)):
+        root, *others = [root for _, root in builder.roots()] or [{}]
+        if others or not isinstance(root, dict):
             return None
-        root = roots[0] if roots else {}
         values = cast("JsonObject", values_in(root))
         shown = dict(redacted_scalars(root, redact(values)))
         comments = tuple(_mask_comments(text, values))

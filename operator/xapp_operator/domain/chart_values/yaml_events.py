@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, cast
 
 import yaml
 from yaml.events import (
@@ -28,6 +28,7 @@ from xapp_operator.domain.chart_values.yaml_scalars import TAG_MERGE
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead
+    from yaml.error import Mark
 
 ScalarT = TypeVar("ScalarT")
 Tree: TypeAlias = "ScalarT | list[Tree[ScalarT]] | dict[str, Tree[ScalarT]]"
@@ -222,7 +223,7 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
             key = self.key(event)
             if key in lines and not self._repeated_keys:
                 raise YamlRefused(event, f"a key that line {lines[key]} has given already. Give it once.")
-            lines[key] = event.start_mark.line + 1 if event.start_mark else 0
+            lines[key] = cast("Mark", event.start_mark).line + 1
             result[key] = self.value(self.next_event(), depth + 1)
         return result
 

@@ -74,7 +74,7 @@ def is_secret_scalar(key: str, value: Json) -> bool:
     """Return whether `value`, which is no object and no list, is a secret because of a key that often is none."""
     words = _words(key)
     joined = "".join(words)
-    if not words or isinstance(value, bool | None):
+    if not words:
         return False
     if words[-1] in _SIM_WORDS or joined in _SIM_WORDS:
         return isinstance(value, str) or len(str(value)) >= _DIGITS_OF_SIM_KEY

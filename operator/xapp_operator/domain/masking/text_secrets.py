@@ -248,7 +248,7 @@ def _quoted_words(text: str, opening: re.Match[str]) -> tuple[list[Span], int]:
 
 
 def _quoted(text: str, opening: re.Match[str]) -> tuple[list[Span], int]:
-    if opening.group() == '"' and (found := _QUOTED.match(text, opening.start())):
+    if found := _QUOTED.match(text, opening.start()):
         return [found.span("value")], found.end()
     if opening.group() == "'":
         if found := _SINGLE_QUOTED.match(text, opening.start()):

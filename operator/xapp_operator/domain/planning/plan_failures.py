@@ -45,7 +45,7 @@ def _plan_after_helm_failure(inputs: PlanInput, last: Attempt) -> Action | None:
     if last.permanent or (inputs.timed_out(last) and not inputs.desired_is_deployed):
         if release is None or release.status != FAILED:
             return Wait(last.reason, last.message, stalled=True)
-        rollback = _rollback_to_first(inputs, release.rollback_candidates[:1])
+        rollback = _rollback_to_first(inputs, release.rollback_candidates)
         return rollback or _stall_without_rollback(inputs, last.reason, last.message)
     due = inputs.next_attempt_at(last)
     return Wait(last.reason, last.message, until=due) if inputs.now < due else None

@@ -131,6 +131,22 @@ def test_of_a_secret_only_the_keys_are_shown() -> None:
     assert effective_values((*layers, ValuesLayer("ConfigMap/c", None))) is None
 
 
+def test_a_layer_is_shown_as_it_was_written_where_nothing_is_secret() -> None:
+    text = "a: 1  # why\n"
+    assert ValuesLayer("yours", {"a": 1}, text).shown_text == text
+    assert ValuesLayer("yours", {"a": 1}).shown_text == "a: 1\n"
+    assert ValuesLayer("yours", {"a": 1}, "a: 1\na: 1\n").shown_text == "a: 1\n"  # not certain to be masked
+
+
+def test_values_that_are_nested_too_deeply_are_not_shown() -> None:
+    deep: Json = 1
+    for _ in range(101):
+        deep = {"a": deep}
+    layer = ValuesLayer("yours", {"a": deep})
+    assert layer.masked is None
+    assert layer.shown_text is None
+
+
 def test_the_effective_values_have_numbers_as_helm_rounds_them() -> None:
     layers = (
         ValuesLayer("chart", {"a": 2**53 + 1, "list": [{"b": 2**63 - 1}]}),

@@ -69,6 +69,8 @@ def test_a_text_without_secrets_stays_as_it_is(text: str) -> None:
             f"env: |\n  A=1\n  PASSWORD={MASK}\n# end\n",
         ),
         (f"env: | # PASSWORD={PRIVATE}\n  PASSWORD={PRIVATE}\n", f"env: |\n  PASSWORD={MASK}\n"),
+        (f"text: | # password: {PRIVATE}\n  x\n", f"text: | # password: {MASK}\n  x\n"),
+        (f"env: |2\n    A=1\n  PASSWORD={PRIVATE}\n", f"env: |2\n    A=1\n  PASSWORD={MASK}\n"),
         (f"url: http://bob:{PRIVATE}@host\n", f'url: "http://bob:{MASK}@host"\n'),
         ("pin: 123456\nport: 8080\n", f'pin: "{MASK}"\nport: 8080\n'),
         ("password: 123456\n", f'password: "{MASK}"\n'),

@@ -114,6 +114,13 @@ def test_a_file_over_the_cap_is_refused_unread() -> None:
     assert load_values(b"a: " + b"x" * 97, source="values", max_bytes=100)
 
 
+def test_an_error_has_its_line_and_its_column() -> None:
+    for data, place in (("a: 1\nb: [\n", (3, 1)), ("a: 1\nb: !!int x\n", (2, 4)), ("a: " + "[" * 101, (1, 103))):
+        with pytest.raises(ValuesInvalid) as refused:
+            load(data)
+        assert (refused.value.errors[0].line, refused.value.errors[0].column) == place
+
+
 def test_an_error_names_the_input() -> None:
     with pytest.raises(ValuesInvalid, match=r"^valuesFrom\[0\] ") as refused:
         load_values("- a", source="valuesFrom[0]", max_bytes=100)
@@ -299,6 +306,10 @@ def test_a_text_without_an_object_is_told_from_an_empty_object(text: str, stated
 @pytest.mark.parametrize("code", [0xD800, 0xDBFF, 0xDC00, 0xDFFF])
 def test_each_half_of_a_pair_is_dumped_as_the_replacement_character(code: int) -> None:
     assert load(dump_values({"a": chr(code)})) == {"a": "\ufffd"}
+
+
+def test_the_length_of_a_key_is_that_of_its_utf8() -> None:
+    assert load(dump_values({"ü" * 499: 1})) == {"ü" * 499: 1}
 
 
 def test_a_file_has_up_to_100000_values_100_levels_and_keys_of_1000_bytes() -> None:

@@ -264,6 +264,7 @@ STARTED: Object = {"startTime": "2026-01-01T00:00:00Z"}
 
 JOBS: list[tuple[str, Object, HealthStatus, str]] = [
     ("new", job(), PROGRESSING, "has not started yet"),
+    ("suspended by its controller", job({}, condition("Suspended", "True")), HEALTHY, "is suspended"),
     ("complete", job({}, condition("Complete", "True"), **STARTED, succeeded=1), HEALTHY, ""),
     (
         "failed",

@@ -130,6 +130,17 @@ STATES: list[tuple[str, Object, HealthStatus, str]] = [
         PROGRESSING,
         "readiness gate",
     ),
+    (
+        "running, and its containers are not ready",
+        pod(
+            "Running",
+            conditions=(
+                {"type": "Ready", "status": "False", "reason": "ContainersNotReady", "message": "no containers"},
+            ),
+        ),
+        PROGRESSING,
+        "is running but not ready",
+    ),
     ("running without a reason", pod("Running"), PROGRESSING, "is running but not ready"),
     (
         "crashing",
@@ -304,6 +315,11 @@ BACK_OFF = event("BackOff", "Back-off restarting failed container")
             pod("Pending", waiting("ErrImageNeverPull")),
             [event("Failed", "not present")],
             "ErrImageNeverPull: not present",
+        ),
+        (
+            pod("Pending", waiting("ErrImageNeverPull")),
+            [event("Failed", "of this name", involvedObject={"kind": "Pod", "name": "x-abc"})],
+            "ErrImageNeverPull: of this name",
         ),
     ],
 )

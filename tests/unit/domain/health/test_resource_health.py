@@ -75,6 +75,13 @@ def test_a_malformed_object_is_assessed_without_an_error(body: Object, spec: Any
     assert isinstance(result, ResourceHealth)
 
 
+def test_a_pod_is_judged_by_its_containers_whatever_generation_its_kubelet_has_seen() -> None:
+    waiting: Object = {"name": "main", "state": {"waiting": {"reason": "ErrImageNeverPull"}}}
+    status: Object = {"phase": "Pending", "observedGeneration": 1, "containerStatuses": [waiting]}
+    pod: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "generation": 2}, "status": status}
+    assert "ErrImageNeverPull" in assess(pod).message
+
+
 def test_a_foreign_message_is_truncated_to_one_line() -> None:
     result = assess(custom(condition("Stalled", "True", "Bad", "line one\n  line two\t" + "x" * 100_000)))
     assert result.message.startswith("Bad: line one line two xxx")

@@ -200,6 +200,12 @@ def test_items_whose_names_are_masked_are_matched_by_what_is_readable() -> None:
     assert unmask(moved, twice) == {"list": [{"name": "a", "x": 2, "token": "2"}]}
 
 
+def test_a_masked_name_says_nothing_about_an_item() -> None:
+    old: JsonObject = {"list": [{"name": MASK, "token": "a", "x": 1}, {"name": "b", "token": "c"}]}
+    with pytest.raises(ValuesInvalid):
+        unmask({"list": [{"name": MASK, "token": MASK, "x": 2}]}, old)
+
+
 def test_secrets_are_found_below_what_is_masked_in_part() -> None:
     values: JsonObject = {"list": [{"url": "http://me:hunter2@host"}, "--password=hunter3"], "a": {"b": ["x"]}}
     assert secret_texts(values) == {"hunter2", "hunter3"}

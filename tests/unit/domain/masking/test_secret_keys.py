@@ -17,7 +17,8 @@ def test_a_number_is_the_key_of_a_sim_card_from_ten_digits_on(value: Json, secre
 
 
 @pytest.mark.parametrize(
-    ("key", "possible"), [("ki", True), ("simKi", True), ("name", False), ("--", False), ("", False)]
+    ("key", "possible"),
+    [("ki", True), ("simKi", True), ("imsiOp", True), ("opName", False), ("name", False), ("--", False), ("", False)],
 )
 def test_only_keys_of_sim_cards_may_have_secret_scalars(key: str, possible: bool) -> None:
     assert may_be_secret_scalar(key) is possible

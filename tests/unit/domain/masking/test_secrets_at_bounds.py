@@ -107,6 +107,7 @@ def test_lists_are_secret_up_to_their_end(text: str) -> None:
     "text",
     [
         "password = <<EOT\n«s3cr3t\nmore»\n",
+        "password = <<EOT\n«s3cr3t\nmore»",
         "password = <<-EOT\n«  s3cr3t»  \n\nEOT\nx = 1\n",
         'password: """«s3cr3t\nmore»',
         "password='''«s3cr3t»'''\nx",

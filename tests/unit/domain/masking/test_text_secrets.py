@@ -125,6 +125,12 @@ def test_spans_are_ordered_and_never_overlap(text: str) -> None:
     assert ends == sorted(set(ends))
 
 
+def test_a_line_that_is_there_once_keeps_its_secret_wherever_it_is_moved() -> None:
+    old = "a: 1\npassword: hunter22\nb: 2\n"
+    new = f"b: 3\nc: 3\npassword: {MASK}\nd: 3\n"
+    assert unmask({"file": new}, {"file": old}) == {"file": new.replace(MASK, "hunter22")}
+
+
 def test_lines_in_the_middle_of_a_text_keep_their_secrets() -> None:
     edited = f"first\n{SHOWN}last\n"
     assert unmask({"config": edited}, {"config": CONFIG}) == {"config": f"first\n{CONFIG}last\n"}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 import pytest
 
 from tests.unit.domain.planning.plan_inputs import (
     DEPLOYED_BEFORE,
+    LONG_AGO,
     NOW,
     STILL_DEPLOYED,
     TIMEOUT,
@@ -38,6 +39,7 @@ from xapp_operator.domain.planning.plan_input import (
     PlanInput,
     TestRun,
 )
+from xapp_operator.domain.planning.plan_requests import plan_request_without_effect
 from xapp_operator.domain.planning.progress import SourceRetries
 from xapp_operator.domain.planning.unrecorded_steps import StoredStatus
 
@@ -158,6 +160,44 @@ def test_tests_asked_for_of_a_release_that_failed_are_rejected() -> None:
     failed = attempt(AttemptOutcome.FAILED, permanent=True)
     stalled = plan(plan_input(release(FAILED), last=failed, requests=AnnotationRequests(test=True)))
     assert stalled == RejectRequest("test-at", "test-at has no effect now: helm's own error")
+
+
+@pytest.mark.parametrize("requests", [AnnotationRequests(rollback_to=1), AnnotationRequests(rollback_unreadable=True)])
+def test_a_rollback_asked_for_while_suspended_is_rejected(requests: AnnotationRequests) -> None:
+    suspended = plan(plan_input(release(), wanted=spec(suspend=True), requests=requests))
+    assert isinstance(suspended, RejectRequest)
+    assert suspended.annotation == "rollback-to"
+
+
+def test_a_request_without_effect_on_what_is_as_it_should_be_says_so() -> None:
+    inputs = plan_input(release(), requests=AnnotationRequests(force=True))
+    rejected = plan_request_without_effect(inputs, Nothing())
+    assert rejected == RejectRequest("force-at", "force-at has no effect now: nothing is to be upgraded")
+
+
+@pytest.mark.parametrize("outcome", [AttemptOutcome.RELEASED, AttemptOutcome.SUCCEEDED])
+def test_a_rollback_that_succeeded_is_not_repeated(outcome: AttemptOutcome) -> None:
+    done = attempt(outcome, action=ROLLBACK)
+    assert AnnotationRequests(retry=True).clear_attempt(done) == done
+
+
+def test_only_a_failure_of_a_requested_rollback_ends_it() -> None:
+    requests = AnnotationRequests(rollback_to=1, rollback_value="1")
+    there = release(earlier=DEPLOYED_BEFORE)
+    late = replace(attempt(AttemptOutcome.FAILED, action=ROLLBACK, first_at=LONG_AGO), rollback_to="1")
+    late = replace(late, last_at=LONG_AGO + TIMEOUT)
+    assert isinstance(plan(plan_input(there, last=late, requests=requests)), RejectRollback)
+    interrupted = replace(late, outcome=AttemptOutcome.INTERRUPTED)
+    assert plan(plan_input(there, last=interrupted, requests=requests)) == Rollback(1, hold=True)
+
+
+def test_tests_go_on_beside_what_leaves_the_release_as_it_is() -> None:
+    busy = {"labels": LabelState(missing=True), "tests_running": True}
+    assert plan(plan_input(release(), observed=busy)) == actions.RepairLabels()
+
+
+def test_an_action_is_named_for_the_metrics() -> None:
+    assert actions.action_label(actions.RepairLabels()) == "repair_labels"
 
 
 def test_helm_at_work_on_the_release_of_another_xapp_is_not_waited_for() -> None:

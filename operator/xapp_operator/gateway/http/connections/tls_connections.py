@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from ssl import SSLContext
-from typing import Any, Final
+from typing import Final
 
 from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 
@@ -36,6 +36,9 @@ class BoundedHttpsProtocol(BoundedHttpProtocol):
 class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
     """The TLS of one connection; it counts as a connection that waits for a request."""
 
+    _connection: asyncio.Transport
+    _is_admitted: bool
+
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
@@ -54,8 +57,6 @@ class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
             ssl_shutdown_timeout=CLOSE_SECONDS,
         )
         self._limits = limits
-        self._connection: Any = None
-        self._is_admitted = False
         http.end_handshake = self._stop_counting
 
     def connection_made(self, transport: asyncio.Transport) -> None:
