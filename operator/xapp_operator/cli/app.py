@@ -26,8 +26,9 @@ from xapp_operator.cli.commands import (
     values,
     xapps,
 )
-from xapp_operator.cli.errors import DONE, UsageError
+from xapp_operator.cli.errors import DONE, CliError, UsageError
 from xapp_operator.cli.output.console import Output
+from xapp_operator.cli.output.streams import give_up_stdout, prepare_streams
 from xapp_operator.cli.usage import GroupOfCommands
 from xapp_operator.cli.usage_errors import usage_error
 from xapp_operator.config import CommandLineSettings
@@ -72,9 +73,11 @@ def build_app() -> typer.Typer:
 
 def run(argv: Sequence[str], *, program: str) -> int:
     """Run one command line and return the exit code."""
+    prepare_streams()
     completion_init()  # typer does it for its own completion options only
     root = get_command(build_app())
     try:
+        _require_utf_8(argv)
         ended = root.main(
             args=list(argv), prog_name=program, complete_var=other.COMPLETE_VARIABLE, standalone_mode=False
         )
@@ -84,7 +87,23 @@ def run(argv: Sequence[str], *, program: str) -> int:
         help_text.show()
         return UsageError.exit_code
     except ClickException as refused:
-        error = usage_error(refused, root, argv, program=program)
-        Output(color=not CommandLineSettings().no_color, quiet=False).error(error)
-        return error.exit_code
+        return _report(usage_error(refused, root, argv, program=program))
+    except CliError as error:
+        return _report(error)
+    except OSError as error:  # commands explain those of files and connections, so this is stdout
+        give_up_stdout()
+        return _report(CliError(f"cannot write the output: {error.strerror}"))
     return ended if isinstance(ended, int) else DONE
+
+
+def _require_utf_8(argv: Sequence[str]) -> None:
+    for number, word in enumerate(argv, 1):
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"word {number} of the command line is not UTF-8: names and texts must be") from None
+
+
+def _report(error: CliError) -> int:
+    Output(color=not CommandLineSettings().no_color, quiet=False).error(error)
+    return error.exit_code

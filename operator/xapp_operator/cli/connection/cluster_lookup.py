@@ -36,7 +36,7 @@ def find_gateway(kubeconfig: Kubeconfig, *, token: str | None, seconds: float = 
     """
     is_forbidden = False
     with (
-        contextlib.suppress(httpx.HTTPError, httpx.InvalidURL, CliError, OSError, ValueError),
+        contextlib.suppress(httpx.HTTPError, httpx.InvalidURL, CliError, OSError, ValueError, ImportError),
         _client(kubeconfig, token=token, seconds=seconds) as client,
     ):
         answer = client.get(SERVICE_PATH)

@@ -86,13 +86,19 @@ class GatewayClient:
         headers = {"User-Agent": f"xapp/{version('xapp-operator')}"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        self._http = httpx.Client(
-            base_url=url,
-            headers=headers,
-            verify=tls_context(ca) if url.startswith("https:") else False,
-            timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
-            trust_env=not leads_to_loopback(url),  # a proxy of the environment does not lead to this machine
-        )
+        try:
+            self._http = httpx.Client(
+                base_url=url,
+                headers=headers,
+                verify=tls_context(ca) if url.startswith("https:") else False,
+                timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
+                trust_env=not leads_to_loopback(url),  # a proxy of the environment does not lead to this machine
+            )
+        except (ValueError, ImportError, httpx.InvalidURL) as error:
+            raise CliError(
+                f"a proxy of your environment cannot be used for {url}: set HTTP_PROXY, HTTPS_PROXY and ALL_PROXY to "
+                "http:// or https:// addresses, or name the host of the gateway in NO_PROXY"
+            ) from error
 
     def close(self) -> None:
         """Close its connections."""
