@@ -110,6 +110,7 @@ def test_so_many_requests_of_a_caller_and_of_a_group_wait(callers: list[str], mo
         await asyncio.gather(*tasks)
         assert len(done) == most
         await request(callers[0])
+        assert not some._waiting.keys(), "who no longer waits is forgotten"
 
     in_simulated_time(test)
 
