@@ -207,6 +207,12 @@ def test_items_without_names_are_paired_with_each_other_only() -> None:
     ]
 
 
+def test_items_without_names_are_paired_in_their_order() -> None:
+    live: JsonObject = {"ports": [{"port": 1, "x": 1}, {"port": 2, "x": 2}]}
+    desired: JsonObject = {"ports": [{"port": 1, "x": 9}, {"port": 2, "x": 9}]}
+    assert paths(live, desired) == ["/ports/0/x", "/ports/1/x"]
+
+
 def test_one_more_object_or_path_is_counted() -> None:
     def drifted(name: str, keys: int) -> DriftedObject:
         return DriftedObject("ConfigMap", "ran", name, paths=tuple(f"/{key}" for key in range(keys)))

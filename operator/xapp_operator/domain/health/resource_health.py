@@ -165,8 +165,7 @@ def _assess_disruption_budget(resource: JsonObject) -> HealthResult:
     if not workload_health.observed_newest_spec(resource):
         return progressing("the allowed disruptions are not computed yet")
     allowed = find_condition(resource, "DisruptionAllowed")
-    failed = allowed is not None and allowed.is_false and allowed.reason == "SyncFailed"
-    return healthy(allowed.explanation) if allowed and failed else HEALTHY
+    return healthy(allowed.explanation) if allowed and allowed.reason == "SyncFailed" else HEALTHY
 
 
 def _assess_custom_resource_definition(resource: JsonObject) -> HealthResult:
@@ -176,7 +175,7 @@ def _assess_custom_resource_definition(resource: JsonObject) -> HealthResult:
     established = find_condition(resource, "Established")
     if established and established.is_true:
         return HEALTHY
-    if established and established.is_false and established.reason != "Installing":
+    if established and established.reason != "Installing":
         return degraded(established.explanation)
     return progressing("is not established yet")
 

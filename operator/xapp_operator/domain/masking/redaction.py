@@ -291,7 +291,7 @@ def _fragments(text: str) -> frozenset[str]:
 def _may_be_in(fragments: frozenset[str], secret: str) -> bool:
     """Return whether the beginning of any spelling of `secret` is in the text; so most are ruled out quickly."""
     start = secret[:SCRUB_MIN]
-    if start in fragments or base64.b64encode(secret[:3].encode()[:3]).decode() in fragments:
+    if base64.b64encode(secret[:3].encode()[:3]).decode() in fragments:
         return True
     if not start.isalnum() or not start.isascii():
         return any(spelling[:SCRUB_MIN] in fragments for spelling in _spellings(secret))

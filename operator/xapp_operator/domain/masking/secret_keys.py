@@ -101,8 +101,7 @@ def names_a_secret(key: str) -> bool:
 
 def is_only_key(key: str) -> bool:
     """Return whether `key` is no more than the word key, which in a text mostly names something."""
-    words = _words(key)
-    return len(words) == 1 and words[0] in _KEY_WORDS
+    return "".join(_words(key)) in _KEY_WORDS
 
 
 def _words(key: str) -> list[str]:

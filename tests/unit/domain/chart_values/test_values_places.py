@@ -67,7 +67,7 @@ def test_any_text_can_be_searched(text: str) -> None:
 
 def test_errors_get_their_places_once() -> None:
     error = ValuesInvalid(
-        "no", errors=(FieldError("values.a.b", "x"), FieldError("values.z", "y"), FieldError("f", "z", 9, 9))
+        "no", errors=(FieldError("values.a.b", "x"), FieldError("values.z", "y"), FieldError("values.a.b", "z", 9, 9))
     )
     located = ValuesPlaces(TEXT).locate(error)
     assert [(each.line, each.column) for each in located.errors] == [(3, 3), (None, None), (9, 9)]
@@ -90,6 +90,12 @@ def test_errors_get_their_places_once() -> None:
 )
 def test_a_number_that_no_float_holds_is_rounded(number: Json, rounded: bool) -> None:
     assert bool(rounding_warnings({"a": [number]})) == rounded
+
+
+def test_each_rounded_number_is_named_by_its_path() -> None:
+    large = 2**53 + 1
+    warnings = rounding_warnings({"a": {"b": large, "c": [1, large]}, "d": large})
+    assert [each.split(" ")[0] for each in warnings] == ["values.a.b", "values.a.c[1]", "values.d"]
 
 
 def test_many_rounded_numbers_are_counted() -> None:

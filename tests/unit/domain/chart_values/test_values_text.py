@@ -142,6 +142,23 @@ def test_what_values_repeat_is_written_out() -> None:
     assert dump_values_text({"a": shared, "c": shared}) == "a:\n  b:\n  - 1\nc:\n  b:\n  - 1\n"
 
 
+@pytest.mark.parametrize("text", ["ü", "中" * 100])
+def test_other_letters_than_those_of_ascii_are_written_as_they_are(text: str) -> None:
+    assert dump_values_text({"a": text}) == f"a: {text}\n"
+
+
+def test_what_looks_like_a_comment_in_a_text_is_none() -> None:
+    text = f'password: {PRIVATE}\nnote: "a # {PRIVATE}"\n'
+    assert mask_values_text(text) == f'password: "{MASK}"\nnote: "a # {PRIVATE}"\n'
+
+
+def test_lines_of_windows_are_masked_too() -> None:
+    text = f"env: |\r\n  A=1\r\n  PASSWORD={PRIVATE}\r\n  B=2\r\n"
+    masked = mask_values_text(text)
+    assert masked is not None
+    assert load(masked) == redact(load(text))
+
+
 def test_a_long_text_stays_on_its_line() -> None:
     words = "word " * 500 + "end"
     assert dump_values_text({"a": words}) == f"a: {words}\n"

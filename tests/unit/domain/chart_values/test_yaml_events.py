@@ -78,6 +78,12 @@ def test_an_alias_counts_what_it_repeats() -> None:
         tree("[&x [[a]], [*x]]", depth=3)
 
 
+def test_an_alias_of_a_value_with_an_alias_is_as_deep_as_both() -> None:
+    assert tree("[&x [[a]], &y [*x], [[*y]]]", depth=6)
+    with pytest.raises(YamlRefused, match="nested more than 5 levels"):
+        tree("[&x [[a]], &y [*x], [[*y]]]", depth=5)
+
+
 def test_keys_with_anchors_are_repeated_with_their_length() -> None:
     assert values_of(tree("{&k key: *k}", characters=6)) == {"key": "key"}
     with pytest.raises(YamlRefused, match="more than 5 characters"):

@@ -68,6 +68,7 @@ DEPLOYMENTS: list[tuple[str, Object, HealthStatus, str]] = [
     ("none wanted, still there", deployment(0, AVAILABLE, ROLLED_OUT, **replicas(2, 2, 2)), PROGRESSING, "2 surplus"),
     ("not yet updated", deployment(3, AVAILABLE, ROLLING, **replicas(3, 1, 3)), PROGRESSING, "1 of 3 replicas updated"),
     ("old ones left", deployment(3, AVAILABLE, ROLLING, **replicas(4, 3, 4)), PROGRESSING, "1 old replicas"),
+    ("rolled out, available or not", deployment(1, ROLLED_OUT, **replicas(1, 1, 0)), PROGRESSING, "0 of 1 replicas"),
     ("scaled down", deployment(1, AVAILABLE, ROLLED_OUT, **replicas(3, 3, 3)), PROGRESSING, "2 surplus replicas"),
     ("not ready", deployment(3, UNAVAILABLE, ROLLING, **replicas(3, 3, 1)), PROGRESSING, "1 of 3 replicas ready"),
     (

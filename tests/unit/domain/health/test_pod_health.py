@@ -316,6 +316,7 @@ BACK_OFF = event("BackOff", "Back-off restarting failed container")
             [event("Failed", "not present")],
             "ErrImageNeverPull: not present",
         ),
+        (pod("Pending", waiting("ImagePullBackOff")), [event("BackOff", "backed off")], "ImagePullBackOff: backed off"),
         (
             pod("Pending", waiting("ErrImageNeverPull")),
             [event("Failed", "of this name", involvedObject={"kind": "Pod", "name": "x-abc"})],

@@ -206,6 +206,17 @@ def test_a_masked_name_says_nothing_about_an_item() -> None:
         unmask({"list": [{"name": MASK, "token": MASK, "x": 2}]}, old)
 
 
+def test_a_mask_alone_is_not_matched_by_itself() -> None:
+    with pytest.raises(ValuesInvalid):
+        unmask({"tokens": ["x", MASK]}, {"tokens": ["hunter22"]})
+
+
+def test_a_secret_is_found_in_a_text_of_any_length() -> None:
+    for length in (10, 100_000):
+        text = "x" * length + "hunter22"
+        assert scrub(text, ["hunter22"]) == "x" * length + MASK
+
+
 def test_secrets_are_found_below_what_is_masked_in_part() -> None:
     values: JsonObject = {"list": [{"url": "http://me:hunter2@host"}, "--password=hunter3"], "a": {"b": ["x"]}}
     assert secret_texts(values) == {"hunter2", "hunter3"}

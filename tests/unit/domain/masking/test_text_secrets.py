@@ -131,6 +131,15 @@ def test_a_line_that_is_there_once_keeps_its_secret_wherever_it_is_moved() -> No
     assert unmask({"file": new}, {"file": old}) == {"file": new.replace(MASK, "hunter22")}
 
 
+def test_a_line_with_two_masks_keeps_both_secrets() -> None:
+    old = "first: 1\nargs: --password=hunter22 --token=hunter33 x\n"
+    shown = redact({"file": old})
+    assert str(shown["file"]).count(MASK) == 2
+    new = f"added: 1\n{shown['file']}added: 2\n"
+    kept = f"added: 1\n{old}added: 2\n"
+    assert unmask({"file": new}, {"file": old}) == {"file": kept}
+
+
 def test_lines_in_the_middle_of_a_text_keep_their_secrets() -> None:
     edited = f"first\n{SHOWN}last\n"
     assert unmask({"config": edited}, {"config": CONFIG}) == {"config": f"first\n{CONFIG}last\n"}

@@ -39,6 +39,11 @@ CORRECTIONS = [
         plan_input(release(), wanted=ENABLED, observed={"drift": DriftState((SCALED,), correct_at=NOW + 1)}),
         Nothing(),
     ),
+    case(
+        "due",
+        plan_input(release(), wanted=ENABLED, observed={"drift": DriftState((SCALED,), correct_at=NOW)}),
+        CorrectDrift((SCALED,)),
+    ),
     case("after-the-upgrade", plan_input(release(digests=OLD), wanted=ENABLED, observed=DRIFT), Upgrade()),
     case(
         "unhealthy",
@@ -94,11 +99,12 @@ def test_labels_bring_an_action_only_while_a_repair_is_to_come(labels: LabelStat
 
 
 def test_interrupted_tests_bring_an_action_only_while_none_run() -> None:
-    def due(outcome: TestOutcome, *, running: bool = False) -> float:
-        last = TestRun(2, outcome, first_at=NOW, last_at=NOW, count=2)
+    def due(outcome: TestOutcome, *, running: bool = False, last_at: float = NOW) -> float:
+        last = TestRun(2, outcome, first_at=NOW, last_at=last_at, count=2)
         observed = ObservedState(tests_running=running)
         return next_action_at(spec(), observed, last, now=NOW, backoff=Backoff())
 
     assert due(TestOutcome.INTERRUPTED) == NOW + 2
     assert due(TestOutcome.INTERRUPTED, running=True) == math.inf
     assert due(TestOutcome.SUCCEEDED) == math.inf
+    assert due(TestOutcome.INTERRUPTED, last_at=NOW - 2) == math.inf, "they are due already"

@@ -13,6 +13,7 @@ from tests.unit.domain.planning.plan_inputs import (
     NOW,
     STILL_DEPLOYED,
     TIMEOUT,
+    WANTED,
     attempt,
     plan_input,
     release,
@@ -28,6 +29,7 @@ from xapp_operator.domain.planning.plan_input import (
     FAILED,
     ROLLBACK,
     UNINSTALL,
+    UNINSTALLING,
     AnnotationRequests,
     Attempt,
     AttemptOutcome,
@@ -198,6 +200,38 @@ def test_tests_go_on_beside_what_leaves_the_release_as_it_is() -> None:
 
 def test_an_action_is_named_for_the_metrics() -> None:
     assert actions.action_label(actions.RepairLabels()) == "repair_labels"
+
+
+def test_tests_wait_for_a_release_that_is_deployed() -> None:
+    failed = attempt(AttemptOutcome.FAILED, last_at=NOW)
+    waiting = plan(plan_input(release(FAILED), last=failed, requests=AnnotationRequests(test=True)))
+    assert waiting == Wait(Reason.UPGRADE_FAILED, "helm's own error", until=NOW + 1.0)
+
+
+def test_a_step_that_goes_on_is_not_forgotten_for_a_retry() -> None:
+    running = attempt(AttemptOutcome.RUNNING)
+    assert AnnotationRequests(retry=True).clear_attempt(running) == running
+
+
+def test_a_person_who_uninstalls_a_release_has_the_time_for_it() -> None:
+    failed = attempt(AttemptOutcome.FAILED, action=UNINSTALL, last_at=LONG_AGO)
+    there = release(UNINSTALLING, owner=None, modified_at=NOW)
+    waiting = plan(plan_input(there, last=failed, wanted=spec(adopt=True)))
+    assert isinstance(waiting, Wait)
+    assert waiting.until == NOW + TIMEOUT
+
+
+def test_a_good_revision_of_the_same_chart_and_values_is_not_denied() -> None:
+    same = (PastRevision(1, "superseded", WANTED, was_healthy=True),)
+    released = attempt(AttemptOutcome.RELEASED, last_at=LONG_AGO)
+    stalled = plan(plan_input(release(earlier=same), last=released, health=HealthStatus.DEGRADED))
+    assert isinstance(stalled, Wait)
+    assert stalled.stalled
+    assert "not rolled back" not in stalled.message
+
+
+def test_a_release_that_says_only_that_it_was_superseded_is_upgraded() -> None:
+    assert plan(plan_input(release("superseded"))) == actions.Upgrade()
 
 
 def test_helm_at_work_on_the_release_of_another_xapp_is_not_waited_for() -> None:

@@ -47,9 +47,11 @@ from xapp_operator.domain.planning.plan_input import (
     FAILED,
     INSTALL,
     ROLLBACK,
+    SUPERSEDED,
     UPGRADE,
     AnnotationRequests,
     AttemptOutcome,
+    PastRevision,
     PlanInput,
     TestOutcome,
     TestRun,
@@ -106,6 +108,13 @@ def test_a_revision_is_tested_once(outcome: TestOutcome) -> None:
 )
 def test_tests_do_not_start_by_themselves(options: dict[str, Any]) -> None:
     assert not isinstance(plan(settled(**options)), StartTests)
+
+
+def test_failed_tests_roll_back_to_the_revision_before_only() -> None:
+    earlier = (PastRevision(2, SUPERSEDED, WANTED), PastRevision(1, SUPERSEDED, OLD))
+    there = release(revision=3, earlier=earlier)
+    failed = run(TestOutcome.FAILED, revision=3)
+    assert plan(settled(there=there, test=failed, wanted=with_tests("rollback"))) == Nothing()
 
 
 @pytest.mark.parametrize("outcome", [TestOutcome.RUNNING, TestOutcome.INTERRUPTED])

@@ -90,6 +90,12 @@ def test_a_passing_failure_is_tried_again_until_the_timeout_since_the_first_try(
     assert stalled == DeploymentProgress(Step.HELM, FIRST, attempt=2)
 
 
+def test_templates_that_failed_have_their_tries() -> None:
+    failed = tried(FAILED, reason=Reason.CHART_INVALID)
+    progress = found(Wait(Reason.CHART_INVALID, "m", stalled=True), failed)
+    assert progress == DeploymentProgress(Step.RENDER, FIRST, attempt=2)
+
+
 def test_objects_have_the_timeout_since_helm_ended() -> None:
     waiting = found(Wait(Reason.PROGRESSING, "m", until=LAST + TIMEOUT), tried(AttemptOutcome.RELEASED))
     assert waiting == DeploymentProgress(Step.OBJECTS, LAST, deadline=LAST + TIMEOUT, attempt=2)

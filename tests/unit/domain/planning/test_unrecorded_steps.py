@@ -64,6 +64,11 @@ def test_every_step_that_starts_unrecorded_is_found_again(stored: StoredStatus, 
     assert (found.action, found.outcome, found.digests) == (action, AttemptOutcome.RUNNING, WANTED)
 
 
+def test_nothing_is_recovered_where_an_attempt_or_a_test_is_stored() -> None:
+    for stored in (StoredStatus(attempt=attempt(AttemptOutcome.FAILED)), StoredStatus(tested=True)):
+        assert recover_attempt(stored, release(revision=1), name=NAME) is None
+
+
 @pytest.mark.parametrize("outcome", UNFINISHED)
 @pytest.mark.parametrize("action", [INSTALL, UPGRADE])
 def test_step_after_one_that_did_not_succeed_is_recorded(outcome: AttemptOutcome, action: str) -> None:
