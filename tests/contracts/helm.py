@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.charts import chart_archive
 from tests.support.fakes.helm_records import decode_record, encode_record
-from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.domain.chart_values.yaml_values import dump_values
 from xapp_operator.errors import HelmError, HelmTimeout, HookFailed, Invalid, NotFound
 from xapp_operator.helm.engine import HelmEngine
@@ -181,6 +181,22 @@ class HelmContract:
             "meta.helm.sh/release-name": "hello",
             "meta.helm.sh/release-namespace": helm.namespace,
         }
+
+    async def test_an_upgrade_dates_its_record_like_the_one_before(self, helm: HelmSubject) -> None:
+        """So only the API server knows when a record was written."""
+        await helm.engine.install(helm.request())
+        await helm.kube.patch(
+            SECRETS,
+            release_secret_name("hello", 1),
+            {"metadata": {"labels": {"modifiedAt": "1"}}},
+            namespace=helm.namespace,
+        )
+        await helm.engine.upgrade(helm.request(text="two"))
+
+        metadata = obj((await helm.secrets())[-1], "metadata")
+        assert obj(metadata, "labels")["modifiedAt"] == "1"
+        (written,) = [each for each in items(metadata, "managedFields") if each["manager"] == "Helm"]
+        assert text(written, "time") >= text(metadata, "creationTimestamp")
 
     async def test_helm_manages_the_fields_of_the_manifest(self, helm: HelmSubject) -> None:
         await helm.engine.install(helm.request())

@@ -1,9 +1,10 @@
-"""Waits for a state that an event announces."""
+"""Waits for a state that an event announces, or until one ends the wait."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 
 async def wait_for_state(changed: asyncio.Event, is_reached: Callable[[], bool], *, seconds: float) -> bool:
@@ -20,3 +21,25 @@ async def wait_for_state(changed: asyncio.Event, is_reached: Callable[[], bool],
     except TimeoutError:
         return False
     return True
+
+
+async def run_unless_stopped(stop: asyncio.Event, step: Coroutine[Any, Any, object]) -> bool:
+    """Await `step`, but cancel it when `stop` is set first.
+
+    How it ends then does not matter, also if it ends at the same moment.
+
+    Returns:
+        Whether it finished before.
+    """
+    running = asyncio.ensure_future(step)
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if stop.is_set():
+            return False
+        running.result()
+        return True
+    finally:
+        for task in (running, stopping):
+            task.cancel()
+        await asyncio.gather(running, stopping, return_exceptions=True)

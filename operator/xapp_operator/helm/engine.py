@@ -20,7 +20,7 @@ from xapp_operator.common.sandboxed_exec import landlock_version
 from xapp_operator.config import MIB, Settings
 from xapp_operator.domain.chart_values.yaml_values import dump_values
 from xapp_operator.domain.masking.redaction import secret_texts
-from xapp_operator.errors import ChartInvalid, HelmError, SignatureInvalid
+from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout, SignatureInvalid
 from xapp_operator.helm.labelling.post_rendering import PostRendering
 from xapp_operator.helm.processes import arguments
 from xapp_operator.helm.processes.limits import HelmLimits
@@ -112,7 +112,7 @@ class HelmEngine:
         """Return helm's version, like `v4.3.1`.
 
         Raises:
-            HelmError: when it is not helm 4.
+            HelmError: permanent when it is not helm 4.
         """
         outcome = await self._runner.run(
             HelmCall(
@@ -123,6 +123,8 @@ class HelmEngine:
                 needs_cluster=False,
             )
         )
+        if outcome.timed_out:
+            raise HelmTimeout(f"helm version did not finish within {QUERY_TIMEOUT_SECONDS:g} s")
         found = outcome.stdout.decode("utf-8", "replace").strip()
         if outcome.exit_code != 0 or not found.startswith("v4."):
             raise HelmError(f"helm 4 is needed, this is {found or 'something else'}: set XAPP_HELM", permanent=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
 from contextlib import AsyncExitStack, aclosing
-from typing import Any, Final
+from typing import Final
 
 import uvloop
 
+from xapp_operator.common.waiting import run_unless_stopped
 from xapp_operator.config import Settings
 from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.handlers.kopf_operator import run_operator
@@ -48,8 +48,13 @@ def run(settings: Settings) -> int:
 
 
 async def _run(settings: Settings) -> int:
-    stop = asyncio.Event()
-    lost = asyncio.Event()
+    stop, lost = asyncio.Event(), asyncio.Event()
+    await _run_until(stop, lost, settings)
+    return EXIT_LEADERSHIP_LOST if lost.is_set() else 0
+
+
+async def _run_until(stop: asyncio.Event, lost: asyncio.Event, settings: Settings) -> None:
+    """Run until `stop` is set, which a signal does, or a lost Lease together with `lost`."""
 
     def install_signal_handlers() -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -76,18 +81,17 @@ async def _run(settings: Settings) -> int:
                 on_lost=on_lost,
                 on_renewed=watchdog.extend,
             )
-            if not await _run_unless_stopped(stop, stack.enter_async_context(elector)):
-                return 0
-        if not await _run_unless_stopped(stop, _wait_for_crds(kube, settings)):
-            return 0
+            if not await run_unless_stopped(stop, stack.enter_async_context(elector)):
+                return
+        if not await run_unless_stopped(stop, _wait_for_crds(kube, settings)):
+            return
         runtime = OperatorRuntime(kube, settings, METRICS, start_helm=watchdog.run_process)
         await stack.enter_async_context(watchdog.watching(runtime.helm_folder))
-        if not await _run_unless_stopped(stop, stack.enter_async_context(runtime)):
-            return 0
+        if not await run_unless_stopped(stop, stack.enter_async_context(runtime)):
+            return
         metrics_server.before_render = runtime.update_metrics
         probe.set_leading(runtime)
-        await _run_unless_stopped(stop, run_operator(runtime, settings, on_started=install_signal_handlers))
-    return EXIT_LEADERSHIP_LOST if lost.is_set() else 0
+        await run_unless_stopped(stop, run_operator(runtime, settings, on_started=install_signal_handlers))
 
 
 async def _wait_for_crds(kube: KubeClient, settings: Settings) -> None:
@@ -109,22 +113,6 @@ async def _wait_for_crds(kube: KubeClient, settings: Settings) -> None:
         else:
             return
         await asyncio.sleep(CRD_POLL_SECONDS)
-
-
-async def _run_unless_stopped(stop: asyncio.Event, step: Coroutine[Any, Any, object]) -> bool:
-    """Await `step`, but cancel it when `stop` is set first; return whether it finished."""
-    running = asyncio.ensure_future(step)
-    stopping = asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
-            running.result()
-            return True
-        return False
-    finally:
-        for task in (running, stopping):
-            task.cancel()
-        await asyncio.gather(running, stopping, return_exceptions=True)
 
 
 def _require_helm_identity(settings: Settings) -> None:

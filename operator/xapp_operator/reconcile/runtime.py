@@ -19,7 +19,7 @@ from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.common.memory_limit import container_memory_limit
 from xapp_operator.config import Settings
 from xapp_operator.domain.planning.backoff import Backoff
-from xapp_operator.errors import KubeError
+from xapp_operator.errors import HelmError, KubeError
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.processes.limits import HelmLimits
 from xapp_operator.kube.advertise_address import AdvertiseAddress
@@ -225,10 +225,19 @@ class OperatorRuntime:
         """Return when the quietest watch last received something from the API server (monotonic seconds)."""
         return min(part.last_contact for part in (self._monitor, self._secrets, self._references, self._archives))
 
+    async def _find_helm(self) -> None:
+        """Stop the start if helm cannot be used; not if it did not answer, or the Lease was lost meanwhile."""
+        try:
+            _log.info("helm found", version=await self._context.helm.version())
+        except HelmError as error:
+            if error.permanent:
+                raise
+            _log.warning("helm does not tell its version", error=error.message)
+
     async def _start(self) -> None:
         context = self._context
         self._stack.callback(context.helm.close)
-        _log.info("helm found", version=await context.helm.version())
+        await self._find_helm()
         await context.helm.reap_orphans()
         await self._stack.enter_async_context(self._networks)
         await self._stack.enter_async_context(self._charts)

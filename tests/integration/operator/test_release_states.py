@@ -125,7 +125,7 @@ def test_a_step_that_ended_in_the_middle_is_unlocked_at_once(xapps: XAppClient, 
     assert (uid(xapps, "deployment"), greeting(xapps)) == (before, "two")
 
 
-@pytest.mark.parametrize("ahead", [timedelta(0), timedelta(days=365)])
+@pytest.mark.parametrize("ahead", [timedelta(0), timedelta(days=365), timedelta(days=-365)])
 def test_a_release_that_another_helm_left_pending_is_taken_over_after_the_timeout(
     xapps: XAppClient, helm_user: HelmUser, ahead: timedelta
 ) -> None:

@@ -22,6 +22,7 @@ from tests.support.fakes.api_server import FakeApiServer, Refused, Target, targe
 from tests.support.fakes.helm_records import (
     decode_record,
     identity,
+    inherited_labels,
     load_chart,
     manifest_of,
     objects_of,
@@ -220,7 +221,8 @@ class FakeHelm:
         record = self._new_record(run, name, path, status="pending-upgrade", description="Preparing upgrade")
         record["version"] = last["version"] + 1
         record["info"]["first_deployed"] = current["info"]["first_deployed"]
-        record["labels"] = {**last["labels"], **record["labels"]}
+        stored = self.server.get(record_target(run.namespace, name, last["version"]))["metadata"]["labels"]
+        record["labels"] = {**last["labels"], **inherited_labels(stored), **record["labels"]}
         objects, before = objects_of(record["manifest"]), objects_of(current["manifest"])
         known = {identity(each) for each in before}
         self._check_owners(run, name, [each for each in objects if identity(each) not in known])
@@ -369,17 +371,17 @@ class FakeHelm:
 
     async def _create_record(self, run: _Run, record: Json) -> None:
         run.record = record
-        secret = record_secret(record, {"createdAt": str(int(self.clock.now()))})
+        secret = record_secret(record, "createdAt", now=self.clock.now())
         target = record_target(run.namespace, record["name"], record["version"])
         with self._write(run, f"create record {record['info']['status']}"):
             self.server.create(target, secret)
         await asyncio.sleep(self.pause)
 
     async def _write_record(self, run: _Run, record: Json) -> None:
-        secret = record_secret(record, {"modifiedAt": str(int(self.clock.now()))})
+        secret = record_secret(record, "modifiedAt", now=self.clock.now())
         target = record_target(run.namespace, record["name"], record["version"])
         with self._write(run, f"update record {record['info']['status']}"):
-            self.server.replace(target, secret)
+            self.server.replace(target, secret, manager="")
             _set_done(run, done=record["info"]["status"] == "deployed" and record is run.record)
 
     async def _set_status(self, run: _Run, record: Json, status: str, description: str) -> None:
@@ -465,9 +467,9 @@ class FakeHelm:
         if run.record is not None and run.command in ("install", "upgrade"):
             record = run.record
             record["info"] = {**record["info"], "status": "failed", "description": "context canceled"}
-            secret = record_secret(record, {"modifiedAt": str(int(self.clock.now()))})
+            secret = record_secret(record, "modifiedAt", now=self.clock.now())
             done = self.around_write(f"{run.command}: terminated")
-            self.server.replace(record_target(run.namespace, record["name"], record["version"]), secret)
+            self.server.replace(record_target(run.namespace, record["name"], record["version"]), secret, manager="")
             done()
 
     def _now(self) -> str:

@@ -10,6 +10,7 @@ import json
 import re
 import tarfile
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,14 @@ def record_target(namespace: str, name: str, revision: int) -> Target:
     return Target("", "v1", "secrets", namespace, f"sh.helm.release.v1.{name}.v{revision}")
 
 
-def record_secret(record: Json, labels: Json) -> Json:
+def record_secret(record: Json, time_label: str, *, now: float) -> Json:
+    """Return the Secret of a record that is written `now`, with the time in `time_label`.
+
+    As in helm, an upgrade inherits `modifiedAt` of the revision before, and keeps it whenever it is written.
+    """
+    time = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    written = {"manager": "Helm", "operation": "Update", "apiVersion": "v1", "time": time}
+    labels = {time_label: str(int(now)), **record["labels"]}
     payload = {key: value for key, value in record.items() if key != "labels"}
     own = {"name": record["name"], "owner": "helm", "version": str(record["version"])}
     return {
@@ -131,10 +139,16 @@ def record_secret(record: Json, labels: Json) -> Json:
         "type": "helm.sh/release.v1",
         "metadata": {
             "name": f"sh.helm.release.v1.{record['name']}.v{record['version']}",
-            "labels": {**record["labels"], **labels, **own, "status": record["info"]["status"]},
+            "labels": {**labels, **own, "status": record["info"]["status"]},
+            "managedFields": [{**written, "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:release": {}}}}],
         },
         "data": {"release": encode_record(payload)},
     }
+
+
+def inherited_labels(stored: Json) -> Json:
+    """Return the label of the record before that helm 4 forgets to leave out of an upgrade."""
+    return {key: value for key, value in stored.items() if key == "modifiedAt"}
 
 
 def encode_record(payload: Json) -> str:

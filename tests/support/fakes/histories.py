@@ -19,7 +19,6 @@ from tests.support.fakes.helm import Step
 from tests.support.fakes.helm_records import (
     Chart,
     decode_record,
-    encode_record,
     manifest_of,
     objects_of,
     owned,
@@ -192,8 +191,8 @@ class History:
             "namespace": NAMESPACE,
             "labels": {},
         }
-        created = {"createdAt": str(int(self.cluster.clock.now()))}
-        server.create(record_target(NAMESPACE, "hello", 1), record_secret(record, created))
+        written = record_secret(record, "createdAt", now=self.cluster.clock.now())
+        server.create(record_target(NAMESPACE, "hello", 1), written)
         for each in objects_of(record["manifest"]):
             server.apply(target_of(each, namespace=NAMESPACE), owned(each, "hello", NAMESPACE), manager="helm")
 
@@ -205,9 +204,10 @@ class History:
         if secret is None or record is None:
             return
         record["info"]["status"] = status
-        labels = {"status": status, "modifiedAt": str(int(self.cluster.clock.now()))}
-        patch = {"metadata": {"labels": labels}, "data": {"release": encode_record(record)}}
-        self.cluster.server.patch(Target("", "v1", "secrets", NAMESPACE, secret["metadata"]["name"]), patch)
+        labels = {key: value for key, value in secret["metadata"]["labels"].items() if key != "modifiedAt"}
+        patch = record_secret({**record, "labels": labels}, "modifiedAt", now=self.cluster.clock.now())
+        target = Target("", "v1", "secrets", NAMESPACE, secret["metadata"]["name"])
+        self.cluster.server.patch(target, patch, manager="")
 
     def note(self, what: str) -> None:
         self.cluster.helm.steps.append(Step("user", what))

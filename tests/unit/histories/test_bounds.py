@@ -181,7 +181,7 @@ def test_the_damaged_record_is_looked_for_among_the_newest_twenty(settings: Sett
         labels = {key: value for key, value in first["metadata"]["labels"].items() if key.startswith("xapp")}
         for number in range(2, 23):
             info = {**record["info"], "status": "deployed" if number == 22 else "superseded"}
-            again = record_secret({**record, "version": number, "info": info, "labels": labels}, {"createdAt": "1"})
+            again = record_secret({**record, "version": number, "info": info, "labels": labels}, "createdAt", now=1.0)
             server.create(record_target(NAMESPACE, "hello", number), again)
         info = {**record["info"], "status": "superseded"}
         data = {"release": encode_record({**record, "info": info})}

@@ -15,6 +15,7 @@ from xapp_operator.config import Settings
 
 REFUSED = 'ConfigMap "hello" is invalid: data.tag: Invalid value: "two": must be three'
 UNAVAILABLE = "Internal error occurred: etcdserver: request timed out"
+TIMEOUT_IS_OVER = 200.0
 
 
 @dataclass(frozen=True)
@@ -220,4 +221,21 @@ def test_a_change_of_the_spec_after_a_kill_in_a_rollback_repeats_the_upgrade(set
         await history.cluster.wait(60.0)
 
     history = run_history(settings, happen)
+    assert (history.outcome, history.deployed_tags) == ("Ready UpgradeSucceeded", [BROKEN])
+
+
+@pytest.mark.parametrize("write", range(7))
+def test_an_upgrade_long_after_another_one_has_the_whole_timeout_after_a_kill(settings: Settings, write: int) -> None:
+    """Helm dates the record of an upgrade like the record before it."""
+
+    async def happen(history: History) -> None:
+        install_and_upgrade(history)
+        await history.cluster.wait(TIMEOUT_IS_OVER)
+        history.cluster.kill = Kill(write, after=True)
+        history.set_tag(BROKEN)
+        later(15.0, lambda history: history.cluster.heal(), history)
+        await history.cluster.wait(100.0)
+
+    history = run_history(settings, happen)
+    assert history.cluster.lives == 2
     assert (history.outcome, history.deployed_tags) == ("Ready UpgradeSucceeded", [BROKEN])

@@ -16,8 +16,9 @@ from tests.support.fakes.clock import FakeClock, run_in_fake_time
 from tests.support.fakes.histories import STORED_CHART, History, make_settings, run_history, xapp_body
 from tests.support.fakes.operator import FakeCluster, fake_credentials
 from xapp_operator.api.names import FINALIZER
+from xapp_operator.common.bounded_process import ProcessResult
 from xapp_operator.config import Settings
-from xapp_operator.errors import NotReady
+from xapp_operator.errors import HelmError, NotReady
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.transport import ApiRequest, RequestIdentity
 from xapp_operator.reconcile.runtime import OperatorRuntime
@@ -64,6 +65,23 @@ async def test_a_start_that_is_ended_leaves_nothing_open(tmp_path: Path) -> None
     assert not folder.exists()
     del runtime, start
     gc.collect()  # aiohttp warns about sessions that were not closed
+
+
+def test_a_start_goes_on_if_helm_may_not_run_now(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def refuse(*_: object, **__: object) -> ProcessResult:
+        raise HelmError("helm is not started, because another operator may be leading now")
+
+    async def live() -> None:
+        cluster = FakeCluster(make_settings(tmp_path), clock)
+        async with (
+            KubeClient(FakeTransport(cluster.server, fake_credentials())) as kube,
+            OperatorRuntime(kube, cluster.settings, Metrics(), clock=clock, start_helm=refuse),
+        ):
+            assert len(cluster.server.watched) >= 4
+
+    run_in_fake_time(live(), clock)
 
 
 @pytest.mark.parametrize("plural", ["chartarchives", "configmaps"])

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, TypeAlias
 
-from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
 from xapp_operator.helm.releases.release_storage import parse_release_secret_name
 
 RELEASE_SELECTOR: Final = "owner=helm"
-TIME_DIGITS_MAX: Final = 20
 
 ReleaseKey: TypeAlias = tuple[str, str]
 """Namespace and release name."""
@@ -25,8 +25,10 @@ ReleaseKey: TypeAlias = tuple[str, str]
 class RevisionInfo:
     """One revision, from the labels of its Secret; the four labels of this operator are empty if absent.
 
-    `created` and `modified` are seconds since the epoch, 0 if unknown. A time in the future, from a clock that jumped,
-    counts as the time at which it was first seen.
+    `created` and `modified` are seconds since the epoch, from the API server, 0 if unknown. Helm's labels of the same
+    meaning are not used: an upgrade copies `modifiedAt` of the revision before it (helm 4.3.1, pkg/storage/driver), and
+    the clock of another helm may be wrong. A time in the future, from a clock that jumped, counts as the time at which
+    it was first seen.
     """
 
     revision: int
@@ -108,6 +110,8 @@ def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, Revis
         return None
     name, revision = parsed
     labels = obj(metadata, "labels")
+    created = text(metadata, "creationTimestamp")
+    modified = max([created, *(text(entry, "time") for entry in items(metadata, "managedFields"))])
     return (sys.intern(text(metadata, "namespace")), sys.intern(name)), RevisionInfo(
         revision=revision,
         status=sys.intern(text(labels, "status")),
@@ -115,12 +119,12 @@ def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, Revis
         chart_digest=sys.intern(text(labels, LABEL_CHART_DIGEST)),
         values_digest=sys.intern(text(labels, LABEL_VALUES_DIGEST)),
         attempt=text(labels, LABEL_ATTEMPT),
-        created=_seconds(text(labels, "createdAt"), now=int(now)),
-        modified=_seconds(text(labels, "modifiedAt"), now=int(now)),
+        created=_seconds(created, now=int(now)),
+        modified=_seconds(modified, now=int(now)),
         secret_uid=text(metadata, "uid"),
         resource_version=text(metadata, "resourceVersion"),
     )
 
 
-def _seconds(label: str, *, now: int) -> int:
-    return min(int(label), now) if label.isdecimal() and len(label) <= TIME_DIGITS_MAX else 0
+def _seconds(time: str, *, now: int) -> int:
+    return min(int(datetime.fromisoformat(time).timestamp()), now) if time else 0

@@ -94,7 +94,7 @@ class ReleaseWatch:
             owner=latest.xapp or None,
             digests=None if inherited else _digests(latest),
             has_own_attempt=rolling_back or (latest.attempt != "" and latest.attempt not in earlier),
-            modified_at=float(latest.modified or latest.created),
+            modified_at=float(latest.modified),
             past_revisions=tuple(PastRevision(info.revision, info.status, _digests(info)) for info in revisions[:-1]),
         )
 
@@ -201,8 +201,7 @@ def _is_rolling_back(attempt: Attempt | None, latest: RevisionInfo) -> bool:
     if attempt is None or attempt.action != ROLLBACK:
         return False
     is_over = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.INTERRUPTED)
-    modified_at = latest.modified or latest.created
-    return attempt.outcome is AttemptOutcome.RUNNING or (is_over and modified_at <= attempt.last_at)
+    return attempt.outcome is AttemptOutcome.RUNNING or (is_over and latest.modified <= attempt.last_at)
 
 
 def _digests(info: RevisionInfo) -> Digests | None:

@@ -27,6 +27,7 @@ from xapp_operator.reconcile.watching.secret_watch import SecretWatch
 
 OURS = {"xapp-operator.io/xapp": "hello", "xapp-operator.io/chart-digest": "c", "xapp-operator.io/values-digest": "v"}
 ATTEMPT = "xapp-operator.io/attempt"
+CREATED = "1970-01-01T00:01:40Z"
 ROLLBACK = Attempt("Rollback", AttemptOutcome.RUNNING, Digests("c", "v"), first_at=1.0, last_at=1.0)
 
 
@@ -50,15 +51,16 @@ class Setup:
             return web.json_response({"kind": "List", "metadata": {"resourceVersion": "1"}, "items": items})
         return await self.server.handle(request)
 
-    def body(self, revision: int, status: str, **labels: str) -> dict[str, Any]:
+    def body(self, revision: int, status: str, *, modified: str = "", **labels: str) -> dict[str, Any]:
         self.server.version += 1
         name = f"sh.helm.release.v1.hello.v{revision}"
-        own = {"owner": "helm", "name": "hello", "status": status, "version": str(revision), "createdAt": "100"}
+        own = {"owner": "helm", "name": "hello", "status": status, "version": str(revision)}
         metadata = {"name": name, "namespace": "ric", "uid": f"uid-{revision}", "labels": {**own, **labels}}
-        return {"metadata": {**metadata, "resourceVersion": str(self.server.version)}}
+        times = {"creationTimestamp": CREATED, "managedFields": [{"manager": "Helm", "time": modified or CREATED}]}
+        return {"metadata": {**metadata, **times, "resourceVersion": str(self.server.version)}}
 
-    def store(self, revision: int, status: str, **labels: str) -> dict[str, Any]:
-        body = self.body(revision, status, **labels)
+    def store(self, revision: int, status: str, *, modified: str = "", **labels: str) -> dict[str, Any]:
+        body = self.body(revision, status, modified=modified, **labels)
         self.server.objects["ric", body["metadata"]["name"]] = body
         return body
 
@@ -82,7 +84,7 @@ async def setup(connect: Connect) -> AsyncIterator[Setup]:
 
 async def test_the_newest_revision_is_the_release(setup: Setup) -> None:
     setup.store(1, "superseded", **OURS, **{ATTEMPT: "one"})
-    setup.store(2, "deployed", **OURS, **{ATTEMPT: "two"}, modifiedAt="200")
+    setup.store(2, "deployed", **OURS, **{ATTEMPT: "two"}, modified="1970-01-01T00:03:20Z", modifiedAt="150")
     assert setup.release() is None
     await setup.start()
     assert setup.release() == ObservedRelease(
