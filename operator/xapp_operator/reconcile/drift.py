@@ -2,8 +2,9 @@
 
 Mostly without a request: as long as Helm manages every field of the manifest (`domain.managed_fields`), as the watches
 show, an object is as it was applied. Only where that is not so, or where no watch shows an object, `object_comparison`
-asks the API server. The result holds until the object changes again. Where it depends on what scales the object, it
-holds until the next resync or request. When objects change again and again, the pauses between comparisons grow.
+asks the API server. The result holds until the object changes again. Where it depends on what scales the object, or on
+what admission refuses, it holds until the next resync or request. When objects change again and again, the pauses
+between comparisons grow.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ MAX_COMPARISONS: Final = 500
 MAX_PARALLEL_COMPARISONS: Final = 4
 MAX_PAUSE_SECONDS: Final = 30.0
 """The longest pause while objects of an XApp keep changing: a change of another object is not noticed before."""
+CLOCK_PRECISION_SECONDS: Final = 0.001
 
 _RECHECK_PART: Final = 0.9
 """Of the time between two resyncs: so each of them compares what something may scale."""
@@ -68,7 +70,7 @@ class _ReleaseState:
     def is_known(self, found: ReleaseObject, *, since: float) -> bool:
         """Return whether an object has not changed since it was compared, or need not be compared.
 
-        If something may scale it, it must have been compared after `since`.
+        If no watch tells all that the result depends on, it must have been compared after `since`.
         """
         key, live = _key_of(found), found.live
         if live is None and found.watched and found.expires:
@@ -78,12 +80,12 @@ class _ReleaseState:
         version, comparison, compared_at = self.compared.get(key, (None, None, 0.0))
         if comparison is None or comparison.denied or version != _version_of(found):
             return False
-        return not comparison.replicas_differ or compared_at > since
+        return not comparison.may_become_wrong or compared_at > since
 
     def forget_comparison(self, found: ReleaseObject) -> None:
         """Forget how an object compares if that can change without a change of the object that a watch shows."""
         _, comparison, _ = self.compared.get(_key_of(found), (None, None, 0.0))
-        if found.live is None or (comparison is not None and comparison.replicas_differ):
+        if found.live is None or (comparison is not None and comparison.may_become_wrong):
             self.compared.pop(_key_of(found), None)
 
     def was_compared(self, found: ReleaseObject) -> bool:
@@ -222,9 +224,13 @@ class DriftDetector:
         )
 
     def _pause(self, key: NamespacedName) -> float:
-        """Return the seconds until the API server may be asked again."""
+        """Return the seconds until the API server may be asked again.
+
+        The end of a pause is passed on in wall-clock time, which is less precise, so that it may come a bit too early.
+        """
         next_at = max(self._changes.next_repair_at(key), self._failures.next_repair_at(key))
-        return max(next_at - self._clock.monotonic(), 0.0)
+        left = next_at - self._clock.monotonic()
+        return left if left > CLOCK_PRECISION_SECONDS else 0.0
 
     async def _compare(self, xapp: XApp, state: _ReleaseState, unknown: list[ReleaseObject]) -> None:
         applied = await self._load_manifest(xapp, state.revision)

@@ -7,6 +7,7 @@ would change is drift, apart from what `domain.drift` leaves out, and from repli
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -44,6 +45,7 @@ KEDA_API_VERSION: Final = "keda.sh/v1alpha1"
 KEDA_KIND: Final = "ScaledObject"
 REFUSED: Final = "the API server refuses the change"  # its message may contain values
 NOT_COMPARED: Final = "the API server refuses a dry run of its manifest"
+_WEBHOOK: Final = re.compile(r'admission webhook "[^"]*" denied the request')
 
 MAX_TRIES: Final = 3
 
@@ -57,7 +59,7 @@ class Comparison:
     """What a comparison found; `unknown` is why it failed, with `denied` for want of a right.
 
     `managed` means that Helm manages every field that it would manage after an apply: these, packed. `replicas_differ`
-    means that the result depends on whether something scales the object, which no watch tells.
+    means that the result depends on whether something scales the object.
     """
 
     drift: DriftedObject | None = None
@@ -65,6 +67,12 @@ class Comparison:
     denied: bool = False
     managed: bytes = b""
     replicas_differ: bool = False
+
+    @property
+    def may_become_wrong(self) -> bool:
+        """Return whether it depends on what no watch tells: what scales the object, or a policy of admission."""
+        refused = self.drift is not None and bool(self.drift.refusal)
+        return self.replicas_differ or refused or bool(self.unknown)
 
 
 class ObjectComparer:
@@ -86,7 +94,9 @@ class ObjectComparer:
         except Conflict:
             return None  # it changes all the time
         except AccessDenied as error:
-            return Comparison(unknown=f"{kind} {name}: {error.message}", denied=True)
+            webhook = denying_webhook(error)
+            reason = error.message if webhook is None else f"{NOT_COMPARED}: {webhook}"
+            return Comparison(unknown=f"{kind} {name}: {reason}", denied=webhook is None)
         except Invalid as error:
             fields = tuple(each.field for each in error.errors if each.field)
             if fields:
@@ -186,6 +196,12 @@ class ObjectComparer:
             if number >= MAX_SCALERS:
                 break
         return found
+
+
+def denying_webhook(error: AccessDenied) -> str | None:
+    """Return which webhook refuses, without its own words, which may contain values; None if a right is missing."""
+    found = None if error.missing else _WEBHOOK.search(error.message)
+    return None if found is None else found[0]
 
 
 async def retry_conflicts(request: Callable[[], Awaitable[T]]) -> T:

@@ -13,6 +13,14 @@ START = 1_800_000_000.0
 """Seconds since the epoch at which every history begins."""
 
 
+TURNS_MAX = 200_000
+"""Turns of the loop at one time; the largest history needs a small part of them."""
+
+
+class Spins(Exception):
+    """The loop never comes to a pause: something works again and again without one."""
+
+
 class NothingLeft(Exception):
     """The loop waits for something that no timer will bring: the test has forgotten it."""
 
@@ -38,10 +46,14 @@ class _NoWaiting(selectors.SelectSelector):
     def __init__(self, clock: FakeClock) -> None:
         super().__init__()
         self._clock = clock
+        self._turns = 0
 
     def select(self, timeout: float | None = None) -> list[Any]:
         if timeout is None:
             raise NothingLeft
+        self._turns = 0 if timeout > 0 else self._turns + 1
+        if self._turns > TURNS_MAX:
+            raise Spins
         if timeout > 0:
             self._clock.advance(timeout)
         return []

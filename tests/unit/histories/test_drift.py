@@ -178,6 +178,52 @@ def test_a_forbidden_comparison_is_unknown(settings: Settings, requests: Request
     run_history(settings, play)
 
 
+def test_a_comparison_that_stays_forbidden_is_asked_for_with_pauses(settings: Settings, requests: Requests) -> None:
+    """The pauses are no whole seconds in the end: backoff_max_seconds of these settings is none."""
+
+    async def play(history: History) -> None:
+        await install(history)
+        requests.refuses = lambda request: request.path.endswith("/configmaps/hello") and "dryRun" in request.params
+        change_tag(history)
+        await history.cluster.wait(240.0)
+        assert 8 <= requests.of(CONFIGMAP, "PATCH", dry_run=True) <= 14
+        requests.refuses = lambda _: False
+        change_tag(history, "one")
+
+    run_history(settings, play)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "shown"),
+    [
+        (Refused(403, "Forbidden", 'admission webhook "policy" denied the request: secret'), 'webhook "policy" denied'),
+        (Refused(422, "Invalid", 'data.tag: Invalid value: "secret"'), "the API server refuses a dry run"),
+    ],
+)
+@pytest.mark.parametrize("asked", [False, True])
+def test_what_admission_refuses_is_compared_again_when_it_may_allow_it(
+    settings: Settings, requests: Requests, refusal: Refused, shown: str, asked: bool
+) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+
+        def refuse(request: ApiRequest) -> None:
+            if request.path.endswith("/configmaps/hello") and "dryRun" in request.params:
+                raise refusal
+
+        requests.before = refuse
+        change_tag(history)
+        await wait_drifted(history, "Unknown", "DriftUnknown", "ConfigMap hello: ", shown)
+        assert "secret" not in drifted(history)[2]
+        requests.before = lambda _: None
+        if asked:
+            history.annotate("reconcile-at")
+        await wait_drifted(history, "True", "DriftDetected", seconds=10.0 if asked else 220.0)
+        change_tag(history, "one")
+
+    run_history(settings, play)
+
+
 def test_corrections_pause_longer_and_longer_against_a_controller(settings: Settings) -> None:
     times: list[float] = []
 
@@ -334,6 +380,7 @@ def test_a_scaler_that_comes_or_goes_is_noticed(settings: Settings) -> None:
     [
         (Refused(403, "Forbidden", 'configmaps "hello" is forbidden: exceeded quota: small'), "exceeded quota: small"),
         (Refused(422, "Invalid", 'data.tag: Invalid value: "secret"'), "the API server refuses the change"),
+        (Refused(403, "Forbidden", 'admission webhook "policy" denied the request: secret'), 'webhook "policy" denied'),
     ],
 )
 def test_a_refused_correction_is_named_with_its_cause(
