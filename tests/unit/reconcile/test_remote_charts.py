@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import AsyncIterator, Callable
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +189,12 @@ async def test_an_unsigned_chart_is_refused_where_signatures_are_required(setup:
     await setup.wait(lambda: "signature" in setup.ready().get("message", ""), "the refusal")
     assert setup.ready()["status"] == "False"
     assert setup.cluster.revisions == {}
+
+
+async def test_a_repository_that_fails_is_named_until_it_answers(setup: Setup) -> None:
+    setup.charts.statuses[INDEX] = HTTPStatus.INTERNAL_SERVER_ERROR
+    setup.create(version="0.1.0")
+    await setup.wait(lambda: setup.ready().get("reason") == "ChartPullFailed", "the failure of the repository")
+    setup.charts.statuses.clear()
+    setup.annotate("retry-at", "now")
+    await setup.wait_deployed("0.1.0")

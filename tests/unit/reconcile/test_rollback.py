@@ -6,16 +6,20 @@ from dataclasses import replace
 
 import pytest
 
+from tests.unit.reconcile.xapps import xapp
 from xapp_operator.api.conditions import Reason
 from xapp_operator.domain.planning.plan_input import (
+    DEPLOYED,
     ROLLBACK,
     UPGRADE,
     Attempt,
     AttemptOutcome,
     Digests,
+    ObservedRelease,
     TestOutcome,
     TestRun,
 )
+from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.verbs.rollback import failed_test, rolled_back_attempt
 
 UPGRADED = Attempt(UPGRADE, AttemptOutcome.RELEASED, Digests("c", "v"), first_at=1.0, last_at=2.0)
@@ -28,6 +32,24 @@ def test_an_interrupted_rollback_that_was_repeated_counts_as_the_upgrade() -> No
     assert (recorded.reason, recorded.digests) == (Reason.HEALTH_CHECK_FAILED, UPGRADED.digests)
     begin = "not healthy after 20s (spec.timeout): pod a-0: OOMKilled; rolled back to revision 1"
     assert recorded.message.startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "digests", "is_over"),
+    [
+        (AttemptOutcome.RUNNING, DEPLOYED, Digests("c", "old"), True),
+        (AttemptOutcome.FAILED, DEPLOYED, Digests("c", "old"), False),
+        (AttemptOutcome.RUNNING, "failed", Digests("c", "old"), False),
+        (AttemptOutcome.RUNNING, DEPLOYED, Digests("c", "v"), False),
+    ],
+)
+def test_a_rollback_is_over_when_another_revision_than_the_desired_one_is_deployed(
+    outcome: AttemptOutcome, status: str, digests: Digests, is_over: bool
+) -> None:
+    attempt = Attempt(ROLLBACK, outcome, Digests("c", "v"), first_at=1.0, last_at=2.0)
+    draft = replace(StatusDraft.from_status(xapp(), now=2.0), attempt=attempt)
+    there = ObservedRelease(3, status, "hello", digests, has_own_attempt=True, modified_at=1.0)
+    assert (draft.without_finished_rollback(there).attempt is None) is is_over
 
 
 def test_failed_tests_are_the_reason_of_their_rollback() -> None:

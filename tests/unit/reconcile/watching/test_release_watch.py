@@ -216,6 +216,15 @@ async def test_nothing_is_listed_when_the_watch_shows_the_step(setup: Setup) -> 
     assert setup.lists == []
 
 
+async def test_of_a_namespace_that_is_not_watched_nothing_is_kept(setup: Setup) -> None:
+    setup.store(1, "deployed", **OURS)
+    assert await setup.releases.refresh("ric", "hello") == []
+    assert setup.releases.revisions("ric", "hello") == ()
+    await setup.start()
+    listed = await setup.releases.refresh("ric", "hello")
+    assert [each["name"] for each in listed] == ["sh.helm.release.v1.hello.v1"]
+
+
 @pytest.mark.parametrize(("status", "attempt"), [("failed", "one"), ("deployed", "another")])
 async def test_the_revisions_are_listed_when_the_watch_does_not_show_the_step(
     setup: Setup, status: str, attempt: str

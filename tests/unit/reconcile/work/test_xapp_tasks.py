@@ -64,6 +64,30 @@ async def test_cancellation_from_outside_is_no_interruption_and_ends_the_step() 
     assert ended.is_set()
 
 
+async def test_an_interruption_is_over_with_its_step() -> None:
+    running = RunningSteps()
+
+    async def begin() -> asyncio.Task[None]:
+        started = asyncio.Event()
+
+        async def step() -> None:
+            started.set()
+            await asyncio.Event().wait()
+
+        work = asyncio.create_task(running.run(KEY, step(), version=1))
+        await started.wait()
+        return work
+
+    interrupted = await begin()
+    running.interrupt_outdated(KEY, version=2)
+    with pytest.raises(StepInterrupted):
+        await interrupted
+    cancelled = await begin()
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+
+
 async def test_interrupting_an_idle_xapp_changes_nothing() -> None:
     async def step() -> str:
         return "done"
