@@ -78,7 +78,7 @@ def test_no_other_pod_gets_a_token_of_our_service_accounts_by_default() -> None:
 def test_the_pods_use_their_own_namespace_whatever_its_name() -> None:
     settings = {each["name"]: each for component in COMPONENTS for each in pod_spec(component)["containers"][0]["env"]}
     for name in ("XAPP_LEADER_ELECTION_NAMESPACE", "XAPP_SESSION_NAMESPACE"):
-        assert settings[name]["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.namespace"}}
+        assert settings[name]["valueFrom"] == {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
 
 
 def test_everybody_may_only_look_up_the_address_of_the_gateway() -> None:

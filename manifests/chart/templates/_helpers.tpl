@@ -51,7 +51,7 @@ app.kubernetes.io/component: {{ . }}
 - {name: XAPP_DEFAULT_SERVICE_ACCOUNT, value: xapp-deployer}
 - {name: XAPP_CACHE_DIR, value: /var/cache/xapp-operator}
 - name: XAPP_LEADER_ELECTION_NAMESPACE
-  valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+  valueFrom: {fieldRef: {apiVersion: v1, fieldPath: metadata.namespace}}
 - {name: XAPP_METRICS_HOST, value: 0.0.0.0}
 {{- with .Values.watchNamespaces }}
 - {name: XAPP_NAMESPACES, value: {{ join "," . | quote }}}
@@ -111,7 +111,7 @@ app.kubernetes.io/component: {{ . }}
 - {name: XAPP_HOST, value: 0.0.0.0}
 - {name: XAPP_GATEWAY_PROBE_PORT, value: "8080"}
 - name: XAPP_SESSION_NAMESPACE
-  valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+  valueFrom: {fieldRef: {apiVersion: v1, fieldPath: metadata.namespace}}
 {{- with .Values.gateway }}
 {{- if .tls.enabled }}
 - {name: XAPP_TLS_CERT, value: /etc/xapp-operator/tls/tls.crt}

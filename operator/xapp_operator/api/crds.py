@@ -119,15 +119,21 @@ def namespace_policy() -> list[Json]:
         "metadata": {"name": name},
         "spec": {
             "failurePolicy": "Fail",
+            # With the defaults of the API server: who applies this field server-side owns it as a whole, and two who
+            # apply the same would conflict over what was added.
             "matchConstraints": {
+                "matchPolicy": "Equivalent",
+                "namespaceSelector": {},
+                "objectSelector": {},
                 "resourceRules": [
                     {
                         "apiGroups": [GROUP],
                         "apiVersions": [VERSION],
                         "operations": ["CREATE", "UPDATE"],
                         "resources": [XAPP_PLURAL],
+                        "scope": "*",
                     }
-                ]
+                ],
             },
             "validations": [
                 {
