@@ -10,15 +10,12 @@ from typing import Annotated, Any, Concatenate, Final, ParamSpec
 import typer
 
 from xapp_operator.cli.connection.resolution import Resolution
-from xapp_operator.cli.errors import CliError
+from xapp_operator.cli.errors import INTERRUPTED, CliError
 from xapp_operator.cli.options import complete_nothing
 from xapp_operator.cli.output.console import Output
 from xapp_operator.cli.session import Session
 from xapp_operator.cli.usage import GroupOfCommands, SingleCommand
 from xapp_operator.config import CommandLineSettings
-
-INTERRUPTED: Final = 130
-"""128 and the number of SIGINT, as shells have it."""
 
 P = ParamSpec("P")
 Command = Callable[Concatenate[Session, P], None]

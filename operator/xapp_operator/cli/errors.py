@@ -7,7 +7,7 @@
     ├── InputRefused         5: the gateway refuses the input
     └── NotReadyInTime       6
 
-Ctrl-C ends a command with 130: see `command.py`.
+Ctrl-C ends a command with 130.
 
 A message says what happened, the rule, and what to do. It never contains a token.
 """
@@ -17,6 +17,8 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 DONE: Final = 0
+INTERRUPTED: Final = 130
+"""128 and the number of SIGINT, as shells have it."""
 
 
 class CliError(Exception):

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from xapp_operator.cli.errors import INTERRUPTED
+
 PACKAGES: Final = frozenset({"httpx", "rich", "typer"})
 """What the extra `cli` installs. The image of operator and gateway does not have it."""
 
@@ -15,6 +17,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit code."""
     try:
         from xapp_operator.cli.app import run  # noqa: PLC0415 - its packages are optional
+    except KeyboardInterrupt:  # loading its packages takes a moment
+        return INTERRUPTED
     except ModuleNotFoundError as error:
         if error.name not in PACKAGES:
             raise

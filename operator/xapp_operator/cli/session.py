@@ -58,6 +58,8 @@ class Session:
         """Return the client of the gateway. It sends nothing before the first request."""
         where, who = self.resolution.where, self.resolution.who
         self.warn_of_plain_http(where.url, who.token)
+        if self.resolution.ca_option is not None and where.url.startswith("http:"):
+            self.output.warning(f"--ca has no effect: the gateway at {where.url} has no TLS, name an https:// address")
         return GatewayClient(url=where.url, found_by=where.found_by, token=who.token, ca=where.ca)
 
     def warn_of_plain_http(self, url: str, token: str | None) -> None:

@@ -13,8 +13,7 @@ from tests.support.command_line import PROGRAM
 from tests.unit.cli.test_help import commands
 from xapp_operator.cli import errors
 from xapp_operator.cli.app import HELP
-from xapp_operator.cli.command import INTERRUPTED
-from xapp_operator.cli.errors import DONE, CliError
+from xapp_operator.cli.errors import DONE, INTERRUPTED, CliError
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
 EXIT_CODES = {

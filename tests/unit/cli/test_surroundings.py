@@ -76,3 +76,23 @@ def test_a_proxy_that_cannot_be_used_is_named(gateway: StandInGateway, tmp_path:
 def test_a_reader_that_ends_early_gets_no_noise(gateway: StandInGateway, tmp_path: Path) -> None:
     done = run(gateway, tmp_path, "list", redirection="| head -c 1")
     assert (done.stdout, done.stderr) == (b"N", b"")
+
+
+def test_ctrl_c_while_the_program_loads_is_no_traceback() -> None:
+    program = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from xapp_operator.cli.main import main\n"
+        "sys.exit(main(['version', '--client']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=TIMEOUT_SECONDS)
+    assert (done.returncode, done.stderr) == (130, b"")
+
+
+def test_certificates_for_a_gateway_without_tls_have_no_effect(gateway: StandInGateway, tmp_path: Path) -> None:
+    done = run(gateway, tmp_path, "list", "-o", "name", "--ca", "ca.pem")
+    assert (done.returncode, done.stdout) == (0, b"n/a\n")
+    assert b"warning: --ca has no effect: the gateway at http://127.0.0.1" in done.stderr
