@@ -197,7 +197,7 @@ class XAppSpec(Model):
     )
     max_history: int = Field(
         DEFAULT_MAX_HISTORY,
-        description="How many revisions are kept (default 5). The revision before an upgrade is kept too, also with 1; "
+        description="How many revisions are kept (default 5). The last one that was healthy is kept too, also with 1; "
         "the status does not list it then.",
         ge=1,
         le=100,

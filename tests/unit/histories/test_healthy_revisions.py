@@ -96,6 +96,23 @@ def test_rollback_passes_over_revisions_that_never_were_healthy(settings: Settin
     assert known_health(history) == {4: True, 3: False, 2: False, 1: True}
 
 
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_the_last_revision_that_was_healthy_is_kept_however_many_tries_follow(settings: Settings, most: int) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one", maxHistory=most)
+        await history.cluster.wait(10.0)
+        for number in range(6):
+            history.set_tag(f"{BROKEN}-{number}")
+            await history.cluster.wait(10.0)
+        assert len(history.tags) == max(most, 2)
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        assert history.outcome.startswith("Stalled")
+        history.edit(maxHistory=10)
+
+    history = run_history(settings, play)
+    assert history.deployed_tags == ["one"]
+
+
 def test_revisions_of_which_nothing_is_known_are_returned_to(settings: Settings) -> None:
     async def play(history: History) -> None:
         history.create(tag=f"{BROKEN}-one")

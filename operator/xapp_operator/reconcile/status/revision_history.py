@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
-from xapp_operator.domain.planning.plan_input import DEPLOYED, ObservedRelease
+from xapp_operator.domain.planning.plan_input import DEPLOYED, SUPERSEDED, ObservedRelease
 from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.work.work_queue import NamespacedName
@@ -109,6 +109,12 @@ def add_known_health(release: ObservedRelease, history: Iterable[RevisionStatus]
         for each in release.past_revisions
     )
     return replace(release, past_revisions=tuple(past))
+
+
+def find_rollback_target(history: Iterable[RevisionStatus]) -> int | None:
+    """Return the revision to which an upgrade that comes next would be rolled back; `history` is newest first."""
+    good = (each for each in history if each.status in (DEPLOYED, SUPERSEDED) and each.was_healthy is not False)
+    return next((each.revision for each in good), None)
 
 
 def _health_of_unknown(revision: int, known: Collection[int]) -> bool | None:

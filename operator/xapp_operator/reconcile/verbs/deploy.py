@@ -26,6 +26,7 @@ from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.hook_reporting import HookReports, explain_failure, reporting_hooks
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.status.revision_history import find_rollback_target
 from xapp_operator.reconcile.status.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
 from xapp_operator.reconcile.verbs.ownership import require_free_objects
 from xapp_operator.reconcile.verbs.repair_labels import label_release
@@ -53,7 +54,7 @@ async def deploy(
 
     `handled` are the annotations that this step answers, and `on_start` is called when there is a place for helm.
     """
-    previous = request.draft.release.revision
+    target = find_rollback_target(request.draft.history) or request.draft.release.revision
     known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
 
     async def run(slot: HelmSlot) -> tuple[Digests, ReleaseResult]:
@@ -83,7 +84,7 @@ async def deploy(
     else:
         await context.release_watch.refresh(namespace, name)
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:
-        await delete_surplus(request, context, rollback_target=previous)  # in case the new one is not healthy
+        await delete_surplus(request, context, rollback_target=target)  # in case the new one is not healthy
 
 
 async def delete_surplus(
