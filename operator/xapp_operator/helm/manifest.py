@@ -187,7 +187,7 @@ class _TextBuilder(TreeBuilder[str | None]):
             elif isinstance(event, CollectionEndEvent):
                 level -= 1
             if isinstance(event, ScalarEvent | CollectionStartEvent) and event.anchor:
-                self.anchors[event.anchor] = Anchored(None)
+                self.anchors[event.anchor] = Anchored(None, characters=0)
             if level < depth:
                 return
             event = self.next_event()

@@ -82,8 +82,8 @@ class Anchored(Generic[ScalarT]):
     """A value that an alias may repeat, with what repeating it costs."""
 
     value: Tree[ScalarT]
+    characters: int
     nodes: int = 0
-    characters: int = 0
     depth: int = 0  # levels below its own
 
 
@@ -161,7 +161,7 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
             value = [self.value(item, depth + 1) for item in self.members()]
         if event.anchor:
             self.anchors[event.anchor] = Anchored(
-                value, self.nodes - nodes, self._characters - characters, self._deepest - depth
+                value, self._characters - characters, self.nodes - nodes, self._deepest - depth
             )
         self._deepest = max(outer, self._deepest)
         return value

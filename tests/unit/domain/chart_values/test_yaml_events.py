@@ -84,6 +84,12 @@ def test_an_alias_of_a_value_with_an_alias_is_as_deep_as_both() -> None:
         tree("[&x [[a]], &y [*x], [[*y]]]", depth=5)
 
 
+def test_an_anchor_ends_with_its_document() -> None:
+    builder = ScalarTreeBuilder("&x a\n---\n*x\n", depth_max=2, nodes_max=9, characters_max=None)
+    with pytest.raises(YamlRefused, match="an alias without its anchor before it"):
+        list(builder.roots())
+
+
 def test_keys_with_anchors_are_repeated_with_their_length() -> None:
     assert values_of(tree("{&k key: *k}", characters=6)) == {"key": "key"}
     with pytest.raises(YamlRefused, match="more than 5 characters"):
