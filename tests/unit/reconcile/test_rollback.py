@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.reconcile.xapps import xapp
+from tests.unit.reconcile.xapps import raw, xapp
 from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import XApp
+from xapp_operator.api.names import ANNOTATION_ROLLBACK_TO
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     ROLLBACK,
@@ -16,6 +18,7 @@ from xapp_operator.domain.planning.plan_input import (
     AttemptOutcome,
     Digests,
     ObservedRelease,
+    PastRevision,
     TestOutcome,
     TestRun,
 )
@@ -50,6 +53,28 @@ def test_a_rollback_is_over_when_another_revision_than_the_desired_one_is_deploy
     draft = replace(StatusDraft.from_status(xapp(), now=2.0), attempt=attempt)
     there = ObservedRelease(3, status, "hello", digests, has_own_attempt=True, modified_at=1.0)
     assert (draft.without_finished_rollback(there).attempt is None) is is_over
+
+
+@pytest.mark.parametrize(
+    ("value", "digests", "stored", "held"),
+    [
+        ("1@again", Digests("c", "old"), (), 1),
+        ("1", Digests("c", "old"), (), 1),
+        ("1@again", Digests("c", "other"), (), None),
+        ("1@again", Digests("c", "old"), (PastRevision(1, "superseded"),), None),
+    ],
+)
+def test_a_requested_rollback_that_had_ended_holds_its_revision_although_it_is_pruned(
+    value: str, digests: Digests, stored: tuple[PastRevision, ...], held: int | None
+) -> None:
+    body = raw()
+    body["metadata"]["annotations"] = {ANNOTATION_ROLLBACK_TO: value}
+    body["status"]["history"] = [{"revision": 1, "status": "superseded", "chartDigest": "c", "valuesDigest": "old"}]
+    asked = XApp.model_validate(body)
+    attempt = Attempt(ROLLBACK, AttemptOutcome.RUNNING, None, first_at=1.0, last_at=2.0, rollback_to=value)
+    draft = replace(StatusDraft.from_status(asked, now=2.0), attempt=attempt)
+    there = ObservedRelease(5, DEPLOYED, "hello", digests, has_own_attempt=True, modified_at=1.0, past_revisions=stored)
+    assert draft.with_finished_rollback(there, asked).held_revision == held
 
 
 def test_failed_tests_are_the_reason_of_their_rollback() -> None:

@@ -31,6 +31,7 @@ STALE_STATE_SECONDS = 300.0
 
 DAY = 24 * 3600
 STATE_SECONDS = 0.1
+SHIPPED_STATE_SECONDS = session_secret.STATE_SECONDS
 
 
 @pytest.fixture(autouse=True)
@@ -183,6 +184,18 @@ class Pauses:
 
     async def sleep(self, seconds: float) -> None:
         self.seconds.append(seconds)
+
+
+async def test_a_state_counts_for_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_secret, "STATE_SECONDS", SHIPPED_STATE_SECONDS)
+    async with secret_server(tmp_path) as (server, kube):
+        server.data, clock = make_key(int(time.time())), FakeClock()
+        replica = Sessions(kube, Settings(), monotonic=clock)
+        new = await begin(replica)
+        for after, reads in ((0.9, 1), (0.2, 2)):
+            clock.now += after
+            await opened(replica, new)
+            assert server.reads == reads
 
 
 async def test_a_cookie_of_a_key_that_may_be_new_waits_for_a_new_state(
