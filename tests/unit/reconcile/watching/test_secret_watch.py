@@ -68,6 +68,16 @@ async def test_releases_and_other_secrets_come_from_one_watch(setup: Setup) -> N
     assert not setup.secrets.is_starting("ric")
 
 
+async def test_the_end_of_a_watch_is_told_once(setup: Setup) -> None:
+    ended: list[str] = []
+    setup.secrets.subscribe_ended(ended.append)
+    setup.secrets.set_needed("ric", needed=True)
+    await eventually(lambda: setup.secrets.is_watched("ric"), what="the first list")
+    for _ in range(2):
+        setup.secrets.set_needed("ric", needed=False)
+    assert ended == ["ric"]
+
+
 async def test_a_release_is_forgotten_with_the_last_xapp_of_its_namespace(setup: Setup) -> None:
     await setup.put("sh.helm.release.v1.hello.v1", owner="helm")
     setup.secrets.set_needed("ric", needed=True)
