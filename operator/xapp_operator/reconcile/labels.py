@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from cachetools import TTLCache
+from cachetools import TLRUCache
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import XApp
@@ -27,8 +27,11 @@ MAX_OBJECTS_PER_REPAIR: Final = 50
 """Objects without labels that one reconcile repairs; the next reconcile continues."""
 ABSENT_SECONDS: Final = 5.0
 """An object that did not exist is not read again before."""
+DENIED_SECONDS: Final = 30.0
+"""An object that may not be read is not read again before, unless the spec changes."""
 
-AbsentObjects: TypeAlias = TTLCache[UnlabelledObject, None]
+AbsentObjects: TypeAlias = TLRUCache[tuple[UnlabelledObject, int], bool]
+"""Whether an object may not be read, or does not exist, by the generation of its XApp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,12 @@ def predefined_labels(xapp: XApp) -> dict[str, str]:
 
 
 def absent_objects(clock: Clock) -> AbsentObjects:
-    """Return an empty memory of objects that did not exist when they were read."""
-    return TTLCache(maxsize=10_000, ttl=ABSENT_SECONDS, timer=clock.monotonic)
+    """Return an empty memory of objects that did not exist or might not be read."""
+    return TLRUCache(
+        maxsize=10_000,
+        ttu=lambda _, denied, now: now + (DENIED_SECONDS if denied else ABSENT_SECONDS),
+        timer=clock.monotonic,
+    )
 
 
 async def find_missing_labels(
@@ -78,14 +85,16 @@ async def find_missing_labels(
     found: list[tuple[UnlabelledObject, JsonObject]] = []
     shown: list[LiveObject] = []
     error: AccessDenied | None = None
-    candidates = [each for each in monitor.find_unlabelled(xapp.key, labels) if each not in absent]
+    generation = xapp.metadata.generation
+    candidates = [each for each in monitor.find_unlabelled(xapp.key, labels) if (each, generation) not in absent]
     for candidate in candidates[:MAX_OBJECTS_PER_REPAIR]:
         try:
             body = await client.get(candidate.resource, candidate.name, namespace=candidate.namespace)
         except NotFound:
-            absent[candidate] = None
+            absent[candidate, generation] = False
             continue
         except AccessDenied as denied:
+            absent[candidate, generation] = True
             error = error or denied
             continue
         if not _belongs_to_release(xapp, body):

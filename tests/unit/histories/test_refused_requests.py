@@ -63,6 +63,26 @@ def test_labels_that_cannot_be_restored_are_told_and_stop_nothing(settings: Sett
     run_history(settings, play, check)
 
 
+def test_an_object_that_may_not_be_read_is_not_asked_for_at_each_change_of_another(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        refuse(history, "GET", "/configmaps/hello", Refused(403, "Forbidden", "you may not"))
+        change(history, CONFIGMAP_TARGET, LABEL)
+        transport = history.cluster.transport
+        assert transport is not None
+        before = len(transport.requests)
+        for number in range(60):
+            history.cluster.set_outage(on=number % 2 == 0)
+            await history.cluster.wait(2.0)
+        asked = [each.path for each in transport.requests[before:] if each.path.endswith("/configmaps/hello")]
+        assert len(asked) <= 16, "every 30 seconds for its labels, and with growing pauses for drift"
+        told = [each["count"] for each in history.cluster.server.all("events") if each["reason"] == "AccessDenied"]
+        assert 2 <= sum(told) <= 7
+        allow(history)
+
+    run_history(settings, play)
+
+
 @pytest.mark.parametrize("code", [403, 422])
 def test_a_record_that_may_not_be_changed_is_told(settings: Settings, code: int) -> None:
     async def play(history: History) -> None:
