@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -20,6 +21,8 @@ from xapp_operator.label_sets import DRAX_LABEL_SET, LabelSet, parse_label_sets
 
 MIB = 1024 * 1024
 
+HOST_NAME_MAX: Final = 253
+_LABEL: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 CLUSTER_NETWORKS: Final = ("apiserver", "services", "nodes", "pods")
 """Networks of the cluster itself, which are looked up."""
 
@@ -280,6 +283,13 @@ class Settings(BaseSettings):
     def _empty_is_unset(cls, value: object) -> object:
         return None if value == "" else value
 
+    @field_validator("cluster_advertise_address")
+    @classmethod
+    def _check_advertise_address(cls, value: str | None) -> str | None:
+        if value is not None and not _is_host(value):
+            raise ValueError("must be an IP address or a host name, without scheme and port")
+        return value
+
     @field_validator("repository_denied_networks")
     @classmethod
     def _check_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -320,6 +330,16 @@ class Settings(BaseSettings):
                 "XAPP_DEFAULT_ITEMS_PER_PAGE must be between XAPP_MIN_ITEMS_PER_PAGE and XAPP_MAX_ITEMS_PER_PAGE"
             )
         return self
+
+
+def _is_host(value: str) -> bool:
+    """Return whether this is an IP address or a DNS name; one whose last label is a number is neither."""
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        labels = value.removesuffix(".").split(".")
+        return len(value) <= HOST_NAME_MAX and all(map(_LABEL.fullmatch, labels)) and not labels[-1].isdecimal()
+    return True
 
 
 class CommandLineSettings(BaseSettings):

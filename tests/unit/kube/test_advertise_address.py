@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from pydantic import ValidationError
+
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.config import Settings
 from xapp_operator.kube.advertise_address import choose_address
@@ -47,3 +50,16 @@ def test_an_empty_setting_is_no_address() -> None:
     """Compared as an address, it would differ from the one of the nodes in each release: an upgrade without end."""
     assert Settings.model_validate({"cluster_advertise_address": ""}).cluster_advertise_address is None
     assert Settings.model_validate({"cluster_advertise_address": "192.0.2.1"}).cluster_advertise_address == "192.0.2.1"
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "fd00::1", "node-1.example.com", "localhost", "example.com."])
+def test_the_setting_may_be_an_address_or_a_name(address: str) -> None:
+    assert Settings.model_validate({"cluster_advertise_address": address}).cluster_advertise_address == address
+
+
+@pytest.mark.parametrize(
+    "address", ["::::", "999.1.1.1", "http://node", "node:31315", "a b", "-a", "a..b", "a_b", "[fd00::1]", "a." * 127]
+)
+def test_the_setting_is_refused_if_nothing_can_connect_to_it(address: str) -> None:
+    with pytest.raises(ValidationError, match="must be an IP address or a host name, without scheme and port"):
+        Settings.model_validate({"cluster_advertise_address": address})
