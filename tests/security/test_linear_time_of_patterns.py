@@ -48,6 +48,8 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "charts.versions._COMPARISON": (" ", ">", "1", "~ ", "1-a."),
     "charts.versions._SEPARATOR": (" ", ", ", ","),
     "charts.versions._HYPHEN_RANGE": (" ", "1", "1-", "1 ", "1 - ", "1.1-a ", "v", "x.x-1."),
+    "cli.rollback_target.RESTORED": ("Rollback to ", "0"),
+    "config._LABEL": ("a", "a-", "-"),
     "domain.bounded_json._TOKEN": ('"', '"\\', '\\"', "[", '"a'),
     "domain.control_characters._IN_NAME": ("\x00",),
     "domain.control_characters._IN_NAME_RUN": ("\x00", "\x00a"),
@@ -226,6 +228,7 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "kube.transport._TOKEN_PATTERN": ("a",),
     "label_sets.LABEL_KEY": ("a.", "a/", "a-"),
     "label_sets.LABEL_VALUE": ("a.", "a-"),
+    "reconcile.object_comparison._WEBHOOK": ('admission webhook "', "a", 'admission webhook "a" denied the ', '"'),
 }
 """Regular expressions over text from outside, with what is repeated to make them slow."""
 
