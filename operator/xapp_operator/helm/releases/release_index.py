@@ -25,10 +25,10 @@ ReleaseKey: TypeAlias = tuple[str, str]
 class RevisionInfo:
     """One revision, from the labels of its Secret; the four labels of this operator are empty if absent.
 
-    `created` and `modified` are seconds since the epoch, from the API server, 0 if unknown. Helm's labels of the same
-    meaning are not used: an upgrade copies `modifiedAt` of the revision before it (helm 4.3.1, pkg/storage/driver), and
-    the clock of another helm may be wrong. A time in the future, from a clock that jumped, counts as the time at which
-    it was first seen.
+    `modified` is when the Secret was last written, in seconds since the epoch, from the API server; 0 if unknown.
+    Helm's label of the same meaning is not used: an upgrade copies `modifiedAt` of the revision before it (helm 4.3.1,
+    pkg/storage/driver), and the clock of another helm may be wrong. A time in the future, from a clock that jumped,
+    counts as the time at which it was first seen.
     """
 
     revision: int
@@ -37,7 +37,6 @@ class RevisionInfo:
     chart_digest: str
     values_digest: str
     attempt: str
-    created: int
     modified: int
     secret_uid: str
     resource_version: str
@@ -110,8 +109,7 @@ def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, Revis
         return None
     name, revision = parsed
     labels = obj(metadata, "labels")
-    created = text(metadata, "creationTimestamp")
-    modified = max([created, *(text(entry, "time") for entry in items(metadata, "managedFields"))])
+    times = [text(metadata, "creationTimestamp"), *(text(entry, "time") for entry in items(metadata, "managedFields"))]
     return (sys.intern(text(metadata, "namespace")), sys.intern(name)), RevisionInfo(
         revision=revision,
         status=sys.intern(text(labels, "status")),
@@ -119,8 +117,7 @@ def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, Revis
         chart_digest=sys.intern(text(labels, LABEL_CHART_DIGEST)),
         values_digest=sys.intern(text(labels, LABEL_VALUES_DIGEST)),
         attempt=text(labels, LABEL_ATTEMPT),
-        created=_seconds(created, now=int(now)),
-        modified=_seconds(modified, now=int(now)),
+        modified=_seconds(max(times), now=int(now)),
         secret_uid=text(metadata, "uid"),
         resource_version=text(metadata, "resourceVersion"),
     )
