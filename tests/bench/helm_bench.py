@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.localcluster import Cluster, LocalCluster
 from tests.support.charts import chart_archive
+from tests.support.helm_requests import no_secrets
 from xapp_operator.config import Settings
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.requests import ReleaseRequest, UninstallRequest
@@ -62,7 +63,7 @@ async def _compare(cluster: Cluster, chart: Path, cache: Path, count: int) -> No
         await engine.install(ReleaseRequest(name=name, namespace=namespace, chart=chart, values=b"{}"))
 
     async def removed(namespace: str, name: str) -> None:
-        await engine.uninstall(UninstallRequest(name=name, namespace=namespace))
+        await engine.uninstall(UninstallRequest(name=name, namespace=namespace, read_secrets=no_secrets))
 
     plain = _helm(cluster, chart, flags=(), environment={})
     tuned = _helm(cluster, chart, flags=FLAGS, environment=TUNED)

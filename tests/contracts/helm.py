@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.charts import chart_archive
 from tests.support.fakes.helm_records import decode_record, encode_record
+from tests.support.helm_requests import no_secrets
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.domain.chart_values.yaml_values import dump_values
 from xapp_operator.errors import HelmError, HelmTimeout, HookFailed, Invalid, NotFound
@@ -86,11 +87,13 @@ class HelmSubject:
         )
 
     def rollback(self, revision: int) -> RollbackRequest:
-        return RollbackRequest(name="hello", namespace=self.namespace, revision=revision, timeout=60)
+        return RollbackRequest(
+            name="hello", namespace=self.namespace, revision=revision, timeout=60, read_secrets=no_secrets
+        )
 
     @property
     def uninstall(self) -> UninstallRequest:
-        return UninstallRequest(name="hello", namespace=self.namespace, timeout=60)
+        return UninstallRequest(name="hello", namespace=self.namespace, timeout=60, read_secrets=no_secrets)
 
     async def secrets(self) -> list[JsonObject]:
         found = await self.kube.list(SECRETS, namespace=self.namespace, label_selector="owner=helm")
@@ -125,7 +128,8 @@ class HelmSubject:
         return "".join(text(obj(each, "metadata"), "uid") for each in found.items)
 
     async def run_tests(self, *, seconds: int = 60) -> None:
-        await self.engine.test(TestRequest(name="hello", namespace=self.namespace, timeout=seconds))
+        request = TestRequest(name="hello", namespace=self.namespace, timeout=seconds, read_secrets=no_secrets)
+        await self.engine.test(request)
 
     async def fail_upgrade(self, **options: Any) -> None:
         with pytest.raises(Invalid):

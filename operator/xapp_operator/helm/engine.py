@@ -20,7 +20,7 @@ from xapp_operator.common.sandboxed_exec import landlock_version
 from xapp_operator.config import MIB, Settings
 from xapp_operator.domain.chart_values.yaml_values import dump_values
 from xapp_operator.domain.masking.redaction import secret_texts
-from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout, SignatureInvalid
+from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout, SignatureInvalid, XAppError
 from xapp_operator.helm.labelling.post_rendering import PostRendering
 from xapp_operator.helm.processes import arguments
 from xapp_operator.helm.processes.limits import HelmLimits
@@ -29,6 +29,7 @@ from xapp_operator.helm.processes.slots import HelmSlot, SlotCounts
 from xapp_operator.helm.processes.workspace import Workspace, reap_orphans
 from xapp_operator.helm.requests import (
     DryRunRequest,
+    RecordedOperation,
     ReleaseOperation,
     ReleaseRequest,
     ReleaseResult,
@@ -308,7 +309,10 @@ class HelmEngine:
         return outcome
 
     async def _raise_on_failure(self, call: HelmCall, outcome: ProcessResult) -> None:
-        if outcome.timed_out or outcome.exit_code != 0:  # in a thread: it walks through all values
+        if outcome.timed_out or outcome.exit_code != 0:
+            if outcome.exit_code > 0:
+                call = await _with_secrets(call)
+            # In a thread: it walks through all values.
             await asyncio.to_thread(self._runner.raise_on_failure, call, outcome)
 
     def _parse_render_output(self, call: HelmCall, outcome: ProcessResult) -> RenderResult:
@@ -333,7 +337,19 @@ def _release_call(command: tuple[str, ...], request: ReleaseOperation) -> HelmCa
     if isinstance(request, ReleaseRequest):
         rendering = _post_rendering(request)
         return replace(call, values=request.values, secrets=request.secrets, post_rendering=rendering)
+    if isinstance(request, RecordedOperation):
+        return replace(call, read_secrets=request.read_secrets)
     return call
+
+
+async def _with_secrets(call: HelmCall) -> HelmCall:
+    """Return `call` with the secrets that its error must not contain, or with the reason why they are not known."""
+    if call.read_secrets is None:
+        return call
+    try:
+        return replace(call, secrets=await call.read_secrets())
+    except XAppError as error:
+        return replace(call, withheld=error.message)
 
 
 def _get_call(subcommand: Literal["manifest", "metadata"], request: ReleaseOperation) -> HelmCall:

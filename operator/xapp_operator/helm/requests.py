@@ -1,11 +1,11 @@
-"""What the engine takes and returns: plain frozen data."""
+"""What the engine takes and returns: frozen data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
@@ -15,6 +15,9 @@ DEFAULT_TIMEOUT_SECONDS: Final = 300.0
 DEFAULT_HISTORY_MAX: Final = 5
 TEMPLATE_TIMEOUT_SECONDS: Final = 60.0
 VERIFY_TIMEOUT_SECONDS: Final = 30.0
+
+SecretsReader: TypeAlias = Callable[[], Awaitable[frozenset[str]]]
+"""Returns the texts that errors must not contain; raises XAppError when they cannot be known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +57,24 @@ class ReleaseRequest(ReleaseOperation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UninstallRequest(ReleaseOperation):
+class RecordedOperation(ReleaseOperation):
+    """An operation that takes no values: those of the release are in its records.
+
+    `read_secrets` is called only when helm has failed.
+    """
+
+    read_secrets: SecretsReader = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UninstallRequest(RecordedOperation):
     """The removal of one release with its whole history."""
 
     no_hooks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RollbackRequest(ReleaseOperation):
+class RollbackRequest(RecordedOperation):
     """The return of one release to `revision`, which becomes a new revision."""
 
     revision: int
@@ -69,7 +82,7 @@ class RollbackRequest(ReleaseOperation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestRequest(ReleaseOperation):
+class TestRequest(RecordedOperation):
     """A run of the test hooks of one release."""
 
     __test__ = False

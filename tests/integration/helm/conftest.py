@@ -13,6 +13,7 @@ import pytest
 
 from tests.localcluster import Binaries, Cluster
 from tests.support.charts import chart_archive
+from tests.support.helm_requests import no_secrets
 from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
 from xapp_operator.domain.chart_values.yaml_values import dump_values
@@ -124,13 +125,16 @@ class HelmNamespace:
         )
 
     def uninstall_request(self, name: str = "hello", **options: Any) -> UninstallRequest:
+        options.setdefault("read_secrets", no_secrets)
         return UninstallRequest(name=name, namespace=self.namespace, timeout=60, **options)
 
     def rollback_request(self, revision: int, name: str = "hello", **options: Any) -> RollbackRequest:
+        options.setdefault("read_secrets", no_secrets)
         return RollbackRequest(name=name, namespace=self.namespace, revision=revision, timeout=60, **options)
 
     def test_request(self, name: str = "hello", **options: Any) -> TestRequest:
         options.setdefault("timeout", 60)
+        options.setdefault("read_secrets", no_secrets)
         return TestRequest(name=name, namespace=self.namespace, **options)
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:

@@ -28,6 +28,7 @@ from xapp_operator.helm.processes.arguments import POST_RENDERER_FLAG, environme
 from xapp_operator.helm.processes.limits import HelmLimits
 from xapp_operator.helm.processes.slots import HelmSlot, HelmSlots, SlotCounts, held_slot
 from xapp_operator.helm.processes.workspace import Workspace
+from xapp_operator.helm.requests import SecretsReader
 from xapp_operator.helm.results.error_rules import error_from_stderr
 from xapp_operator.kube.credentials import ConnectionInfo
 from xapp_operator.telemetry.logs import get_logger
@@ -47,9 +48,11 @@ logger = get_logger(__name__)
 class HelmCall:
     """One run of helm: its arguments, the values for its standard input, and its bounds.
 
-    `secrets` are texts that no error may contain. `chart_name` names the chart in errors, and `subject` the release in
-    the log. Places are shared fairly by `namespace`. A call that does not need the cluster can read `chart`, and no
-    other file of this process. `files` are written to the folder of the call, which is helm's working directory.
+    `secrets` are texts that no error may contain. `read_secrets` returns them where they are read after a failure only,
+    and `withheld` tells why they could not be read, so that no error may contain what helm says. `chart_name` names the
+    chart in errors, and `subject` the release in the log. Places are shared fairly by `namespace`. A call that does not
+    need the cluster can read `chart`, and no other file of this process. `files` are written to the folder of the call,
+    which is helm's working directory.
 
     A call with a `connection` acts as its user and has no other credential. It can connect to the API server only. It
     changes nothing there, so nothing has to be cleaned up after it. With `post_rendering`, the arguments have
@@ -62,6 +65,8 @@ class HelmCall:
     timeout_seconds: float
     values: bytes | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    read_secrets: SecretsReader | None = field(default=None, repr=False, compare=False)
+    withheld: str = ""
     needs_cluster: bool = True
     chart: Path | None = None
     chart_name: str = ""
@@ -210,7 +215,11 @@ class HelmRunner:
         if outcome.exit_code == CANNOT_RESTRICT and not call.uses_own_identity:
             raise HelmError(f"helm was not started: {outcome.stderr.strip()}")
         raise error_from_stderr(
-            outcome.stderr, chart=call.chart_name, secrets=call.secrets, uninstall=call.command == "uninstall"
+            outcome.stderr,
+            chart=call.chart_name,
+            secrets=call.secrets,
+            withheld=call.withheld,
+            uninstall=call.command == "uninstall",
         )
 
     def _command(self, call: HelmCall, folder: Path) -> Command:

@@ -27,7 +27,7 @@ from xapp_operator.errors import (
     XAppError,
 )
 from xapp_operator.helm.results.schema_errors import schema_error
-from xapp_operator.helm.results.stderr import error_text, presentable_message
+from xapp_operator.helm.results.stderr import WITHHELD_UNREAD, error_text, presentable_message
 from xapp_operator.kube.api_errors import IMPERSONATION_HINT
 
 _ErrorFactory: TypeAlias = Callable[[re.Match[str], str], XAppError]
@@ -47,22 +47,32 @@ _ENDLESS_INCLUDE: Final = "rendering template has a nested reference name"
 
 
 def error_from_stderr(
-    stderr: str, *, chart: str = "", secrets: Iterable[str] = (), uninstall: bool = False
+    stderr: str, *, chart: str = "", secrets: Iterable[str] = (), withheld: str = "", uninstall: bool = False
 ) -> XAppError:
     """Return the error that helm's standard error reports.
 
     `chart` is the name of the chart, for paths of its subcharts' values. `secrets` are texts of the values that the
-    error must not contain. `uninstall` tells that the command was `helm uninstall`.
+    error must not contain. With `withheld`, which tells why they are not known, it contains nothing that helm says; its
+    class and whether it is permanent stay. `uninstall` tells that the command was `helm uninstall`.
     """
     raw = error_text(stderr, uninstall=uninstall)
     refused = schema_error(raw, chart=chart)
     if refused is not None:
         return refused
-    message = presentable_message(raw, secrets=secrets)
+    message = presentable_message(raw)
+    shown = f"{WITHHELD_UNREAD}{withheld}" if withheld else presentable_message(raw, secrets=secrets)
     for pattern, make in _ERROR_RULES:
         if matched := pattern.search(message):
-            return make(matched, message)
-    return HelmError(message or "helm failed without a message")
+            error = make(matched, message)
+            return error if shown == message else _with_shown(error, shown, pattern, make)
+    return HelmError(shown or "helm failed without a message")
+
+
+def _with_shown(error: XAppError, shown: str, pattern: re.Pattern[str], make: _ErrorFactory) -> XAppError:
+    """Return `error` about the message as it is `shown`; a mask may hide what its pattern looks for."""
+    matched = pattern.search(shown)
+    text = make(matched, shown).message if matched else shown
+    return type(error)(text, permanent=error.permanent)
 
 
 def is_release_not_found(stderr: str) -> bool:

@@ -20,6 +20,9 @@ WITHHELD: Final = (
     f"helm's message is not shown: the values have more than {SECRETS_MAX:,} texts that may be secrets. Look for the "
     "error with helm template, or put fewer texts into Secrets"
 )
+WITHHELD_UNREAD: Final = (
+    "helm's message is not shown: it may contain secret values of the release, and they could not be read: "
+)
 MESSAGE_MAX_CHARACTERS: Final = 2000
 MESSAGE_READ_CHARACTERS: Final = 8000
 WARNINGS_MAX: Final = 20

@@ -179,14 +179,23 @@ class ReleaseInputsResolver:
         values = own_values if lowest is None else merge_values(lowest, own_values)
         # An address that was discovered, not configured, is not compared: a change of it must not start an upgrade.
         compared_values = values if self._advertise_address.configured is not None else own_values
-        sources = zip(xapp.spec.values_from or (), layers, strict=True)
-        from_secrets = (text for source, layer in sources if source.kind == "Secret" for text in long_texts(layer))
         return ReleaseInputs(
             chart=chart,
             values=dump_values(values),
             digests=Digests(chart.info.digest[:DIGEST_LENGTH], values_digest(compared_values)[:DIGEST_LENGTH]),
-            secrets=secret_texts(values).union(from_secrets),
+            secrets=_secrets(xapp, values, layers),
         )
+
+    async def load_secrets(self, xapp: XApp) -> frozenset[str]:
+        """Return the `secrets` that `load` returns, which needs the chart too.
+
+        Raises:
+            XAppError: when the values are not available.
+        """
+        async with self._values_slots.slot(xapp.metadata.namespace):
+            layers = await self._load_values_from(xapp)
+            values = await asyncio.to_thread(_merge_layers, layers, xapp.spec.user_values)
+            return await asyncio.to_thread(_secrets, xapp, values, layers)
 
     def archive_owner_changes(self, xapp: XApp, *, resolved: bool) -> ArchiveOwnerChanges:
         """Return which ChartArchives should gain or lose `xapp` as an owner.
@@ -294,6 +303,13 @@ def _merge_layers(layers: Sequence[JsonObject], user_values: JsonObject) -> Json
     merged = merge_values(*layers, user_values)
     require_plain_values(user_values, source="spec.values")
     return merged
+
+
+def _secrets(xapp: XApp, values: JsonObject, layers: Sequence[JsonObject]) -> frozenset[str]:
+    """Return the texts of the merged `values` that errors must not contain, and those of `layers` from Secrets."""
+    sources = zip(xapp.spec.values_from or (), layers, strict=True)
+    from_secrets = (text for source, layer in sources if source.kind == "Secret" for text in long_texts(layer))
+    return secret_texts(values).union(from_secrets)
 
 
 def _check_namespace(xapp: XApp) -> None:

@@ -24,6 +24,7 @@ from xapp_operator.errors import NotFound
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import delete_surplus, history_max, run_step
 from xapp_operator.reconcile.verbs.release_records import label_record
 
@@ -49,6 +50,7 @@ async def rollback(
         user=context.impersonation.user_for(request.xapp),
         timeout=request.xapp.spec.timeout_seconds,
         history_max=history_max(request, context),
+        read_secrets=secrets_reader(request.key, name, context, rollback_to=action.revision),
     )
 
     async def run(slot: HelmSlot) -> None:

@@ -27,6 +27,7 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import JOBS, PODS
 from xapp_operator.monitor.hook_pods import find_hook_pod
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.release_secrets import secrets_reader
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.telemetry.logs import get_logger
 
@@ -125,7 +126,11 @@ async def _run_and_record(subject: _Subject, run: TestRun, context: ReconcilerCo
 
 async def _run(subject: _Subject, run: TestRun, context: ReconcilerContext) -> TestRun:
     helm_request = TestRequest(
-        name=subject.release, namespace=subject.namespace, user=subject.user, timeout=subject.timeout_seconds
+        name=subject.release,
+        namespace=subject.namespace,
+        user=subject.user,
+        timeout=subject.timeout_seconds,
+        read_secrets=secrets_reader((subject.namespace, subject.name), subject.release, context),
     )
     try:
         record = await read_release_record(context.kube, subject.namespace, subject.release, run.revision)

@@ -26,6 +26,7 @@ from xapp_operator.helm.requests import UninstallRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.kube.resources import SECRETS, Resource
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import run_step
 from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
 from xapp_operator.reconcile.watching.release_watch import read_release_record
@@ -46,6 +47,7 @@ async def uninstall(action: Uninstall, request: ReconcileRequest, context: Recon
         user=context.impersonation.user_for(request.xapp),
         timeout=request.xapp.spec.timeout_seconds,
         no_hooks=not action.hooks,
+        read_secrets=secrets_reader(request.key, name, context),
     )
     attempt, unverified = await run_step(
         request,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.support.helm_requests import no_secrets
 from xapp_operator.helm.processes import arguments
 from xapp_operator.helm.requests import (
     ReleaseRequest,
@@ -79,19 +80,23 @@ def test_a_timeout_is_rounded_up_to_a_second() -> None:
 
 
 def test_uninstall_keeps_no_history_and_logs_failed_deletes() -> None:
-    command = arguments.uninstall(UninstallRequest(name="hello", namespace="ric", no_hooks=True))
+    command = arguments.uninstall(
+        UninstallRequest(name="hello", namespace="ric", no_hooks=True, read_secrets=no_secrets)
+    )
     assert {"--wait=hookOnly", "--cascade=background", "--debug", "--no-hooks"} <= set(command)
     assert not {"--keep-history", "--ignore-not-found"} & set(command)
 
 
 def test_rollback_names_the_revision_last() -> None:
-    command = arguments.rollback(RollbackRequest(name="hello", namespace="ric", revision=3, user="u"))
+    request = RollbackRequest(name="hello", namespace="ric", revision=3, user="u", read_secrets=no_secrets)
+    command = arguments.rollback(request)
     assert command[-3:] == ("--", "hello", "3")
     assert {"--server-side=true", "--force-conflicts", "--kube-as-user=u"} <= set(command)
 
 
 def test_the_test_command_runs_as_the_user() -> None:
-    command = arguments.test(TestRequest(name="hello", namespace="ric", user="u", timeout=10))
+    request = TestRequest(name="hello", namespace="ric", user="u", timeout=10, read_secrets=no_secrets)
+    command = arguments.test(request)
     assert command == ("test", "--namespace=ric", "--kube-as-user=u", "--timeout=10s", "--", "hello")
 
 

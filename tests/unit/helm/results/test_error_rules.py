@@ -5,6 +5,7 @@
 
 import pytest
 
+from xapp_operator.domain.masking.redaction import MASK
 from xapp_operator.errors import (
     AccessDenied,
     ApiUnavailable,
@@ -21,6 +22,7 @@ from xapp_operator.errors import (
     XAppError,
 )
 from xapp_operator.helm.results.error_rules import error_from_stderr, is_release_not_found, template_stop_reason
+from xapp_operator.helm.results.stderr import WITHHELD_UNREAD
 
 INSTALL = "Error: INSTALLATION FAILED: "
 UPGRADE = "Error: UPGRADE FAILED: "
@@ -383,6 +385,21 @@ def test_secrets_of_the_values_and_local_paths_are_not_passed_on() -> None:
     message = error_from_stderr(stderr, secrets=["s3cr3t"]).message
     assert "s3cr3t" not in message
     assert "/var/lib" not in message
+
+
+def test_a_mask_that_hides_what_an_error_is_known_by_does_not_change_its_class() -> None:
+    stderr = 'Error: admission webhook "good.example.com" denied the request: no s3cr3t\n'
+    error = error_from_stderr(stderr, secrets=["s3cr3t", "webhook"])
+    assert (type(error), error.permanent) == (Invalid, True)
+    assert error.message == f'admission {MASK} "good.example.com" denied the request: no {MASK}'
+
+
+def test_a_message_that_is_withheld_keeps_its_class() -> None:
+    stderr = 'Error: admission webhook "good.example.com" denied the request: no s3cr3t\n'
+    error = error_from_stderr(stderr, withheld="the API server does not answer")
+    assert (type(error), error.permanent) == (Invalid, True)
+    assert error.message == f"{WITHHELD_UNREAD}the API server does not answer"
+    assert error_from_stderr("Error: no s3cr3t\n", withheld="no").message == f"{WITHHELD_UNREAD}no"
 
 
 def test_a_long_error_is_trimmed() -> None:
