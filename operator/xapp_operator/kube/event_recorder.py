@@ -1,7 +1,8 @@
 """Records Kubernetes Events about our objects, for `kubectl describe` and `kubectl events`.
 
 Events are best effort: they are posted in the background, never delay or fail the work that they report, and are
-dropped while the API server is unavailable.
+dropped while the API server is unavailable. Namespaces take turns, and of too many events at once, each namespace loses
+only its own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from cachetools import LRUCache
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
+from xapp_operator.common.fair_queue import FairQueue
 from xapp_operator.common.text import rfc3339, shorten
 from xapp_operator.errors import AccessDenied, KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
@@ -70,7 +72,9 @@ class EventRecorder:
     def __init__(self, client: KubeClient) -> None:
         self._client = client
         self._instance = socket.gethostname()
-        self._queue: asyncio.Queue[_QueuedEvent] = asyncio.Queue(QUEUED_EVENTS_MAX)
+        self._queue: FairQueue[_QueuedEvent] = FairQueue(QUEUED_EVENTS_MAX)
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._posted: LRUCache[_EventKey, _PostedEvent] = LRUCache(POSTED_EVENTS_MAX)
         self._task: asyncio.Task[None] | None = None
 
@@ -84,9 +88,9 @@ class EventRecorder:
             return
         try:
             async with asyncio.timeout(FLUSH_SECONDS):
-                await self._queue.join()
+                await self._idle.wait()
         except TimeoutError:
-            _log.warning("events lost at shutdown", events=self._queue.qsize())
+            _log.warning("events lost at shutdown", events=len(self._queue))
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
@@ -113,10 +117,17 @@ class EventRecorder:
             "resourceVersion": text(metadata, "resourceVersion"),
         }
         key = _EventKey(text(metadata, "uid"), event_type, reason, shorten(message, MESSAGE_MAX_CHARACTERS))
-        try:
-            self._queue.put_nowait(_QueuedEvent(key, involved_object, rfc3339(datetime.now(UTC))))
-        except asyncio.QueueFull:
-            _log.warning("event dropped, queue full", reason=reason, name=text(metadata, "name"))
+        namespace = text(metadata, "namespace")
+        dropped = self._queue.put(namespace, _QueuedEvent(key, involved_object, rfc3339(datetime.now(UTC))))
+        self._idle.clear()
+        if dropped is not None:
+            about = dropped.involved_object
+            _log.warning(
+                "event dropped, queue full",
+                reason=dropped.key.reason,
+                namespace=text(about, "namespace"),
+                name=text(about, "name"),
+            )
 
     async def _post_all(self) -> None:
         while True:
@@ -131,7 +142,8 @@ class EventRecorder:
             except Exception:
                 _log.exception("event not posted", reason=queued.key.reason)
             finally:
-                self._queue.task_done()
+                if not self._queue:
+                    self._idle.set()
 
     async def _increment_count(self, queued: _QueuedEvent, *, namespace: str) -> bool:
         posted = self._posted.get(queued.key)

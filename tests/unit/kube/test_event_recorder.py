@@ -136,6 +136,23 @@ async def test_events_beyond_the_queue_are_dropped(cluster: FakeCluster) -> None
     assert events(cluster)[-1]["message"] == f"{QUEUED_EVENTS_MAX - 1:04}"
 
 
+async def test_a_namespace_with_too_many_events_loses_and_delays_only_its_own(cluster: FakeCluster) -> None:
+    posted: list[str] = []
+    cluster.transport.before = lambda request: posted.append(request.path.split("/")[4])
+    async with EventRecorder(cluster.kube) as recorder:
+        recorder.record(xapp(namespace="quiet"), reason="Progressing", message="before")
+        for number in range(QUEUED_EVENTS_MAX + 5):
+            recorder.record(xapp(), reason="Progressing", message=f"{number:04}")
+        for name in ("quiet", "other"):
+            recorder.record(xapp(name, namespace=name), reason="Progressing", message="after")
+    found = [(each["metadata"]["namespace"], each["message"]) for each in events(cluster)]
+
+    assert len(found) == QUEUED_EVENTS_MAX
+    assert {each for each in found if each[0] != "ns"} == {("quiet", "before"), ("quiet", "after"), ("other", "after")}
+    assert [message for namespace, message in found if namespace == "ns"] == [f"{number:04}" for number in range(997)]
+    assert posted[:6] == ["quiet", "ns", "other", "quiet", "ns", "ns"]
+
+
 def test_a_shutdown_waits_two_seconds_for_an_api_server_that_hangs(cluster: FakeCluster) -> None:
     ended: list[str] = []
 
