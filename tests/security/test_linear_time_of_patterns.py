@@ -220,7 +220,17 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "helm.results.stderr._FIRST_WORD": ("a", " "),
     "helm.results.stderr._GO_ESCAPE": ("\\", "\\a"),
     "helm.results.stderr._LOCAL_PATH": ("/", "/a", "/a/", "/a+", "@/"),
-    "helm.results.stderr._INVALID_VALUE": (
+    "kube.api_errors._ADMISSION": (
+        *(
+            'admission webhook "',
+            'admission webhook "a" denied the ',
+            "policy '",
+            "policy 'a' with binding '",
+            'policy "',
+        ),
+        *("policy 'a' denied request", "policy 'a' denied request: "),
+    ),
+    "kube.api_errors._INVALID_VALUE": (
         *("Invalid value: ", 'Invalid value: "', 'Invalid value: "\\"', "Invalid value: {", "Invalid value: {}"),
         *("Invalid value: [", "Invalid value: []", "Invalid value: {: ", "Duplicate value: a"),
     ),
@@ -228,7 +238,6 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "kube.transport._TOKEN_PATTERN": ("a",),
     "label_sets.LABEL_KEY": ("a.", "a/", "a-"),
     "label_sets.LABEL_VALUE": ("a.", "a-"),
-    "reconcile.object_comparison._WEBHOOK": ('admission webhook "', "a", 'admission webhook "a" denied the ', '"'),
 }
 """Regular expressions over text from outside, with what is repeated to make them slow."""
 

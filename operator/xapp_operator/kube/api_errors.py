@@ -1,13 +1,16 @@
 """Translates responses of the API server, and missing responses, to the errors of this package.
 
 So no layer above reads HTTP status codes, `Status` objects or exceptions of the HTTP library. The message of the API
-server is kept: it names the user, verb and resource of a missing permission, and the invalid field of an object.
+server is kept: it names the user, verb and resource of a missing permission, and the invalid field of an object. What
+it quotes of an object is kept only for whoever sent the request with a token of their own: errors of the operator end
+up in statuses, events and logs, which more people may read than the object.
 """
 
 from __future__ import annotations
 
 import re
 import ssl
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
@@ -47,6 +50,21 @@ _QUOTED: Final = r'"((?:[^"\\]|\\.)*+)"'
 MISSING_RIGHT: Final = re.compile(rf"User {_QUOTED} cannot ([a-z]+) resource {_QUOTED} in API group {_QUOTED} ")
 """What the API server says when no rule allows a request (apiserver, handlers/responsewriters/errors.go)."""
 
+_INVALID_VALUE: Final = re.compile(
+    r"(Invalid value|Unsupported value|Duplicate value): "
+    r'(?:"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|\{(?:[^}]++|\}(?!: ))*+(?:\}|\Z)|\[(?:[^\]]++|\](?!: ))*+(?:\]|\Z)|[^\s:,]+)'
+)
+"""A value that has no end goes on to the end of the text."""
+_ADMISSION: Final = re.compile(
+    r"(?P<who>admission webhook \"[^\"]*+\" denied the request"
+    r"|(?:ValidatingAdmissionPolicy|policy) (?:'[^']*+'(?: with binding '[^']*+')?|\"[^\"]*+\") denied request)"
+    r"(?P<says>: .*)?",
+    re.DOTALL,
+)
+"""What the API server says when admission control denies a request (apiserver, pkg/admission/plugin)."""
+_OWN_POLICY: Final = ".xapp-operator.io'"
+_NOT_SHOWN: Final = "its message may quote values, so it is not shown"
+
 _ERROR_BY_STATUS: Final[dict[int, type[KubeError]]] = {
     HTTPStatus.BAD_REQUEST: Invalid,
     HTTPStatus.UNAUTHORIZED: Unauthenticated,
@@ -65,8 +83,11 @@ _ERROR_BY_STATUS: Final[dict[int, type[KubeError]]] = {
 }
 
 
-def error_from_response(status: int, body: bytes, *, path: str) -> KubeError:
-    """Return the error for an HTTP response with a status of 400 or more; `body` is a `Status` object or any text."""
+def error_from_response(status: int, body: bytes, *, path: str, own: bool = False) -> KubeError:
+    """Return the error for an HTTP response with a status of 400 or more; `body` is a `Status` object or any text.
+
+    For `own`, a request with our own credentials, it repeats nothing that the API server may quote of the object.
+    """
     try:
         decoded = orjson.loads(body)
     except ValueError:
@@ -76,22 +97,28 @@ def error_from_response(status: int, body: bytes, *, path: str) -> KubeError:
         # The server responds like this to a path that it does not serve: the kind is missing, not one object.
         return NotFound(f"the cluster does not serve {path}: install the CustomResourceDefinition of this kind")
     if is_status:
-        return error_from_status(status, decoded)
+        return error_from_status(status, decoded, own=own)
     plain = body.decode("utf-8", "replace").strip()
     return _ERROR_BY_STATUS.get(status, KubeError)(_shorten(plain) or f"the Kubernetes API returned status {status}")
 
 
-def error_from_status(code: int, status: JsonObject) -> KubeError:
-    """Return the error for a `Status` object (meta/v1), from a response or from an ERROR event of a watch."""
-    details = obj(status, "details")
-    causes = items(details, "causes")
-    message = _shorten(text(status, "message")) or f"the Kubernetes API returned status {code}"
+def error_from_status(code: int, status: JsonObject, *, own: bool = False) -> KubeError:
+    """Return the error for a `Status` object (meta/v1), from a response or from an ERROR event of a watch.
+
+    `own` is that of `error_from_response`.
+    """
+    causes = items(obj(status, "details"), "causes")
+    message, errors = text(status, "message"), _field_errors(causes)
+    if own:
+        message = _without_quotes(message)
+        errors = tuple(replace(each, message=_without_quotes(each.message)) for each in errors)
+    message = _shorten(message) or f"the Kubernetes API returned status {code}"
     reason = text(status, "reason")
     if code == HTTPStatus.UNAUTHORIZED:
         # The server returns only "Unauthorized", whatever the reason.
         message = f"{message}: the token is unknown to the cluster, expired or revoked; use a new one"
     if code == HTTPStatus.FORBIDDEN:
-        return _forbidden_error(message, causes)
+        return _forbidden_error(message, causes, errors)
     if any(text(cause, "reason") == "ResourceVersionTooLarge" for cause in causes):
         # etcd was restored from a backup, so the server no longer has this version.
         return WatchExpired(message)
@@ -99,10 +126,31 @@ def error_from_status(code: int, status: JsonObject) -> KubeError:
         return Invalid("the object is too large: etcd stores at most 1.5 MiB per object; make its values smaller")
     if code == HTTPStatus.CONFLICT and reason == "AlreadyExists":
         return AlreadyExists(message)
-    return _ERROR_BY_STATUS.get(code, KubeError)(message, errors=_field_errors(causes))
+    return _ERROR_BY_STATUS.get(code, KubeError)(message, errors=errors)
 
 
-def _forbidden_error(message: str, causes: list[JsonObject]) -> KubeError:
+def without_invalid_values(message: str) -> str:
+    """Return a message of the API server without the values that it refuses."""
+    return _INVALID_VALUE.sub(r"\1", message)
+
+
+def denying_admission(message: str) -> str | None:
+    """Return which webhook or policy of admission control denies a request, without its own words."""
+    found = _ADMISSION.search(message)
+    return None if found is None else found["who"]
+
+
+def _without_quotes(message: str) -> str:
+    return without_invalid_values(_ADMISSION.sub(_without_admission_message, message))
+
+
+def _without_admission_message(found: re.Match[str]) -> str:
+    if found["says"] is None or _OWN_POLICY in found["who"]:
+        return found[0]
+    return f"{found['who']}: {_NOT_SHOWN}"
+
+
+def _forbidden_error(message: str, causes: list[JsonObject], errors: tuple[FieldError, ...]) -> KubeError:
     if any(text(cause, "reason") == "NamespaceTerminating" for cause in causes):
         return NamespaceTerminating(f"{message}. Use another namespace, or try again when this one is gone.")
     if "exceeded quota" in message:
@@ -110,7 +158,7 @@ def _forbidden_error(message: str, causes: list[JsonObject]) -> KubeError:
     missing = _missing_rights(message)
     if "cannot impersonate resource" in message:
         message = f"{message}. {IMPERSONATION_HINT}"
-    return AccessDenied(message, errors=_field_errors(causes), missing=missing)
+    return AccessDenied(message, errors=errors, missing=missing)
 
 
 def connection_error(error: BaseException) -> ApiUnavailable:

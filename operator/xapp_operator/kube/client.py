@@ -354,7 +354,7 @@ class KubeClient:
         )
         response = await self._transport.send(request, identity=self._identity)
         if response.status >= FIRST_ERROR_STATUS:
-            raise error_from_response(response.status, response.body, path=path)
+            raise error_from_response(response.status, response.body, path=path, own=self._identity.token is None)
         return response
 
     async def is_allowed(

@@ -7,7 +7,6 @@ would change is drift, apart from what `domain.drift` leaves out, and from repli
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -35,6 +34,7 @@ from xapp_operator.domain.managed_fields import (
 )
 from xapp_operator.errors import AccessDenied, Conflict, Invalid, KubeError, NotFound
 from xapp_operator.helm.applied_objects import AppliedObject
+from xapp_operator.kube.api_errors import denying_admission
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import HPAS, Resource
 from xapp_operator.monitor.xapp_monitor import ReleaseObject
@@ -45,7 +45,6 @@ KEDA_API_VERSION: Final = "keda.sh/v1alpha1"
 KEDA_KIND: Final = "ScaledObject"
 REFUSED: Final = "the API server refuses the change"  # its message may contain values
 NOT_COMPARED: Final = "the API server refuses a dry run of its manifest"
-_WEBHOOK: Final = re.compile(r'admission webhook "[^"]*" denied the request')
 
 MAX_TRIES: Final = 3
 
@@ -94,9 +93,9 @@ class ObjectComparer:
         except Conflict:
             return None  # it changes all the time
         except AccessDenied as error:
-            webhook = denying_webhook(error)
-            reason = error.message if webhook is None else f"{NOT_COMPARED}: {webhook}"
-            return Comparison(unknown=f"{kind} {name}: {reason}", denied=webhook is None)
+            admission = denied_by_admission(error)
+            reason = error.message if admission is None else f"{NOT_COMPARED}: {admission}"
+            return Comparison(unknown=f"{kind} {name}: {reason}", denied=admission is None)
         except Invalid as error:
             fields = tuple(each.field for each in error.errors if each.field)
             if fields:
@@ -198,10 +197,12 @@ class ObjectComparer:
         return found
 
 
-def denying_webhook(error: AccessDenied) -> str | None:
-    """Return which webhook refuses, without its own words, which may contain values; None if a right is missing."""
-    found = None if error.missing else _WEBHOOK.search(error.message)
-    return None if found is None else found[0]
+def denied_by_admission(error: AccessDenied) -> str | None:
+    """Return which webhook or policy refuses, without its own words, which may contain values.
+
+    None if a right is missing.
+    """
+    return None if error.missing else denying_admission(error.message)
 
 
 async def retry_conflicts(request: Callable[[], Awaitable[T]]) -> T:

@@ -197,6 +197,7 @@ def test_a_comparison_that_stays_forbidden_is_asked_for_with_pauses(settings: Se
     ("refusal", "shown"),
     [
         (Refused(403, "Forbidden", 'admission webhook "policy" denied the request: secret'), 'webhook "policy" denied'),
+        (Refused(403, "Forbidden", "ValidatingAdmissionPolicy 'a' denied request: secret"), "Policy 'a' denied"),
         (Refused(422, "Invalid", 'data.tag: Invalid value: "secret"'), "the API server refuses a dry run"),
     ],
 )
@@ -381,6 +382,7 @@ def test_a_scaler_that_comes_or_goes_is_noticed(settings: Settings) -> None:
         (Refused(403, "Forbidden", 'configmaps "hello" is forbidden: exceeded quota: small'), "exceeded quota: small"),
         (Refused(422, "Invalid", 'data.tag: Invalid value: "secret"'), "the API server refuses the change"),
         (Refused(403, "Forbidden", 'admission webhook "policy" denied the request: secret'), 'webhook "policy" denied'),
+        (Refused(403, "Forbidden", "ValidatingAdmissionPolicy 'a' denied request: secret"), "Policy 'a' denied"),
     ],
 )
 def test_a_refused_correction_is_named_with_its_cause(

@@ -178,3 +178,26 @@ def test_a_revision_that_may_not_be_deleted_stops_no_other_and_is_told(settings:
         assert sorted(history.cluster.revisions) == [4, 5]
 
     run_history(settings, play, check)
+
+
+@pytest.mark.parametrize("code", [403, 422])
+def test_what_admission_says_of_an_object_is_told_nowhere(settings: Settings, code: int) -> None:
+    """It may quote values, which more people may read in a status than in the object."""
+    policy = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request"
+    refused = Refused(code, "Forbidden" if code == 403 else "Invalid", f"{policy}: its tag is hunter2")
+
+    async def play(history: History) -> None:
+        await install(history)
+        refuse(history, "PATCH", "/configmaps/hello", refused)
+        change(history, CONFIGMAP_TARGET, LABEL)
+        await history.cluster.wait(10.0)
+        refuse(history, "PUT", "/secrets/sh.helm.release.v1.hello.v1", refused)
+        history.leave_behind("pending-upgrade")
+        await history.cluster.wait(100.0)
+        assert policy in condition(history, "Stalled")[2]
+        told = str([history.cluster.xapp(), history.cluster.server.all("events")])
+        assert policy in told
+        assert "hunter2" not in told
+        allow(history)
+
+    run_history(settings, play)

@@ -23,16 +23,18 @@ from xapp_operator.errors import (
     Unauthenticated,
     WatchExpired,
 )
-from xapp_operator.kube.api_errors import connection_error, error_from_response
+from xapp_operator.kube.api_errors import connection_error, denying_admission, error_from_response
 
 MESSAGE_MAX_CHARACTERS = 2000
 
 FORBIDDEN = 'x is forbidden: User "{user}" cannot {verb} resource "{resource}" in API group "{group}"'
 
 
-def answer(code: int, message: str, *, reason: str = "", details: dict[str, object] | None = None) -> KubeError:
+def answer(
+    code: int, message: str, *, reason: str = "", details: dict[str, object] | None = None, own: bool = False
+) -> KubeError:
     body = {"kind": "Status", "code": code, "message": message, "reason": reason, "details": details or {}}
-    return error_from_response(code, orjson.dumps(body), path="/api/v1/pods")
+    return error_from_response(code, orjson.dumps(body), path="/api/v1/pods", own=own)
 
 
 @pytest.mark.parametrize(
@@ -178,3 +180,42 @@ def test_a_cause_has_a_field_or_a_message_and_there_are_not_too_many() -> None:
     found = answer(422, "invalid", details={"causes": causes}).errors
     assert [(each.field, each.message) for each in found] == [("a", ""), ("", "b")]
     assert len(answer(422, "invalid", details={"causes": [{"field": "a"}] * 1000}).errors) == 50
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        'admission webhook "w.example.com" denied the request',
+        "ValidatingAdmissionPolicy 'p' with binding 'b' denied request",
+        "ValidatingAdmissionPolicy 'p' denied request",
+        "policy 'p' with binding 'b' denied request",
+        'policy "p" denied request',
+    ],
+)
+@pytest.mark.parametrize("code", [400, 403, 422])
+def test_an_own_request_does_not_repeat_what_admission_says_of_the_object(who: str, code: int) -> None:
+    message = f'secrets "x" is forbidden: {who}: the password is\nhunter2'
+    causes: dict[str, object] = {"causes": [{"field": "data", "message": message}]}
+    own, other = (answer(code, message, details=causes, own=own) for own in (True, False))
+    assert own.message == f'secrets "x" is forbidden: {who}: its message may quote values, so it is not shown'
+    assert own.errors == (FieldError(field="data", message=own.message),)
+    assert other.message.replace("\n", " ") == message.replace("\n", " ")
+    assert denying_admission(own.message) == denying_admission(other.message) == who
+
+
+def test_an_own_request_does_not_repeat_invalid_values() -> None:
+    message = 'Lock "x" is invalid: spec.pin: Invalid value: "hunter2": spec.pin must be a number'
+    assert answer(422, message, own=True).message.endswith("spec.pin: Invalid value: spec.pin must be a number")
+    assert answer(422, message).message == message
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "ValidatingAdmissionPolicy 'deployer.xapp-operator.io' with binding 'b' denied request: use a Role",
+        'admission webhook "w" denied the request without explanation',
+        'pods "x" is forbidden: violates PodSecurity "restricted:latest": privileged (container "main")',
+    ],
+)
+def test_an_own_request_keeps_what_quotes_nothing(message: str) -> None:
+    assert answer(403, message, own=True).message == message

@@ -13,6 +13,7 @@ from typing import Final
 
 from xapp_operator.common.text import shorten
 from xapp_operator.domain.masking.redaction import scrub
+from xapp_operator.kube.api_errors import without_invalid_values
 
 SECRETS_MAX: Final = 50_000
 """Texts that are looked for in a message; a values file of 1 MiB has fewer."""
@@ -37,11 +38,6 @@ _LAST_WORD: Final = re.compile(r"(?<!\S)\S*+\Z")
 _FIRST_WORD: Final = re.compile(r"\S*+")
 _GO_ESCAPE: Final = re.compile(r"\\(.)")
 _LOCAL_PATH: Final = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]*")
-_INVALID_VALUE: Final = re.compile(
-    r"(Invalid value|Unsupported value|Duplicate value): "
-    r'(?:"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|\{(?:[^}]++|\}(?!: ))*+(?:\}|\Z)|\[(?:[^\]]++|\](?!: ))*+(?:\]|\Z)|[^\s:,]+)'
-)
-"""A value that has no end goes on to the end of the text."""
 
 
 def error_text(stderr: str, *, uninstall: bool = False) -> str:
@@ -73,7 +69,7 @@ def presentable_message(message: str, *, secrets: Iterable[str] = ()) -> str:
     if len(searched) > SECRETS_MAX:
         return WITHHELD
     message = scrub(_cut_middle_words(message, MESSAGE_READ_CHARACTERS), searched)
-    message = _INVALID_VALUE.sub(r"\1", _LOCAL_PATH.sub("…", message))
+    message = without_invalid_values(_LOCAL_PATH.sub("…", message))
     return _cut_middle(" ".join(message.split()), MESSAGE_MAX_CHARACTERS)
 
 

@@ -23,7 +23,7 @@ from xapp_operator.helm.applied_objects import AppliedObject
 from xapp_operator.kube.resources import Resource
 from xapp_operator.monitor.xapp_monitor import UnlabelledObject
 from xapp_operator.reconcile.drift import CorrectionRefusal, ManifestKey, load_applied
-from xapp_operator.reconcile.object_comparison import REFUSED, body_to_apply, denying_webhook, retry_conflicts
+from xapp_operator.reconcile.object_comparison import REFUSED, body_to_apply, denied_by_admission, retry_conflicts
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.verbs.repair_labels import patch_labels
 from xapp_operator.reconcile.watching.release_watch import read_release_record
@@ -85,8 +85,8 @@ async def correct_drift(action: CorrectDrift, request: ReconcileRequest, context
 def _describe_refusal(one: DriftedObject, error: BaseException) -> CorrectionRefusal:
     """Return why an object is not corrected; what the API server says of an invalid one may contain values."""
     if isinstance(error, AccessDenied):
-        if (webhook := denying_webhook(error)) is not None:
-            return CorrectionRefusal(f"{one.kind} {one.name} is not corrected: {webhook}", denied=False)
+        if (admission := denied_by_admission(error)) is not None:
+            return CorrectionRefusal(f"{one.kind} {one.name} is not corrected: {admission}", denied=False)
         return CorrectionRefusal(error.message, denied=True)
     if isinstance(error, QuotaExceeded):
         return CorrectionRefusal(f"{one.kind} {one.name} is not corrected: {error.message}", denied=False)
