@@ -5,9 +5,8 @@ import contextlib
 import json
 import os
 import sys
-from asyncio.subprocess import Process
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import uvloop
@@ -85,20 +84,32 @@ async def test_a_process_may_ignore_its_input(tmp_path: Path) -> None:
     assert outcome.exit_code == 0
 
 
-def test_a_process_that_ends_before_its_input_is_written_returns_its_exit_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start = asyncio.create_subprocess_exec
+def test_all_of_it_works_on_the_event_loop_of_the_operator(tmp_path: Path) -> None:
+    code = "import sys; print(sys.stdin.read() * 30_000); sys.stderr.write('why'); sys.exit(7)"
+    outcome = uvloop.run(run_process(python(tmp_path, code, stdin=b"values"), limits=LIMITS))
+    assert outcome.stdout == b"values" * 30_000 + b"\n"
+    assert (outcome.stderr, outcome.exit_code) == ("why", 7)
 
-    async def start_and_wait(*arguments: Any, **options: Any) -> Process:
-        process = await start(*arguments, **options)
-        await process.wait()
-        return process
 
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", start_and_wait)
-    command = python(tmp_path, "raise SystemExit(7)", stdin=b"values")
-    outcome = uvloop.run(run_process(command, limits=LIMITS))  # asyncio's own loop ignores such a write
-    assert outcome.exit_code == 7
+async def test_a_process_may_close_its_output_before_it_ends(tmp_path: Path) -> None:
+    code = "import os, time; os.close(1); os.close(2); time.sleep(0.5); os._exit(5)"
+    outcome = await run_process(python(tmp_path, code), limits=LIMITS)
+    assert outcome.exit_code == 5
+    limits = replace(LIMITS, timeout_seconds=1.0)
+    outcome = await run_process(python(tmp_path, f"import os; os.close(1); os.close(2); {SLEEP}"), limits=limits)
+    assert outcome.timed_out
+
+
+async def test_nothing_stays_open_or_unreaped(tmp_path: Path) -> None:
+    def open_files() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    await run_process(python(tmp_path, "pass"), limits=LIMITS)  # opens what the event loop keeps
+    before = open_files()
+    await run_process(python(tmp_path, WRITE_PID, stdin=b"x"), limits=LIMITS)
+    assert open_files() == before
+    with pytest.raises(ProcessLookupError):
+        os.kill(await started(tmp_path), 0)
 
 
 async def test_output_beyond_the_limit_is_dropped_and_reported(tmp_path: Path) -> None:
@@ -172,7 +183,8 @@ async def test_a_second_cancellation_does_not_wait_for_the_grace_period(tmp_path
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 60)
-    wait_until(lambda: not alive(pid), timeout=60, what="the process to end")
+    gone = Path(f"/proc/{pid}")
+    await asyncio.to_thread(wait_until, lambda: not gone.exists(), timeout=60, what="the process to be waited for")
 
 
 async def test_memory_beyond_the_limit_is_refused_to_the_process(tmp_path: Path) -> None:
