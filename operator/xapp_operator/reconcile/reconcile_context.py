@@ -117,7 +117,6 @@ class ReconcileRequest:
         return self.xapp.metadata.namespace
 
     @property
-    def step_version(self) -> tuple[str, int, bool]:
+    def step_version(self) -> tuple[str, int]:
         """Return what a helm step is for, as `CachedXApp.step_version` does."""
-        metadata = self.xapp.metadata
-        return metadata.uid, metadata.generation, metadata.deletion_timestamp is not None
+        return self.xapp.metadata.uid, self.xapp.metadata.generation

@@ -386,11 +386,9 @@ class Reconciler:
         return self._source_backoff.record_wait(request.xapp.metadata, now=now) - now
 
     def _is_outdated(self, planned: Metadata) -> bool:
+        """Return whether there is a newer spec; a deletion raises the generation too."""
         cached = self._context.xapps.get((planned.namespace, planned.name))
-        if cached is None or cached.uid != planned.uid:
-            return True
-        deleting = planned.deletion_timestamp is not None
-        return cached.generation != planned.generation or cached.deleting != deleting
+        return cached is None or (cached.uid, cached.generation) != (planned.uid, planned.generation)
 
     def _requeue_with_backoff(self, key: NamespacedName) -> None:
         self._failures[key] += 1

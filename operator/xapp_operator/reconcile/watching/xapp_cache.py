@@ -47,9 +47,9 @@ class CachedXApp:
         return self.deleting or self.adopts
 
     @property
-    def step_version(self) -> tuple[str, int, bool]:
-        """Return what a helm step is for: uid, generation, and whether the XApp is being deleted."""
-        return self.uid, self.generation, self.deleting
+    def step_version(self) -> tuple[str, int]:
+        """Return what a helm step is for: uid and generation, which a deletion raises too."""
+        return self.uid, self.generation
 
     def parse(self) -> tuple[JsonObject, XApp]:
         raw = cast("JsonObject", orjson.loads(self.data))
