@@ -106,7 +106,7 @@ class RepositoryReconciler:
         key = model.key
         before = self._cached.get(key)
         if deleted:
-            if before is None or before.uid == cached.uid:
+            if before is not None and before.uid == cached.uid:
                 self._forget(key)
             return
         if before is not None and before.resource_version > cached.resource_version:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -63,11 +63,13 @@ class Setup:
         self.charts: list[int] = []
         self.changes: list[tuple[str, str]] = []
         self.stored: dict[str, Any] = repository(server.url)
+        self.before_answer: Callable[[], None] = lambda: None
         self.repositories: RepositoryReconciler
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         status = (await request.json())["status"]
         self.charts += [status["charts"]] if "charts" in status else []
+        self.before_answer()
         return web.json_response(self.stored | {"status": status})
 
     def ask(self, text: str | None) -> None:
@@ -152,6 +154,18 @@ async def test_a_repository_that_is_made_again_is_looked_at(setup: Setup, late: 
         setup.repositories.update(deleted, deleted=True)
     await eventually(lambda: setup.charts == [1, 1], what="the status of the second one")
     assert sum(setup.repositories.count_ready()) == 1
+
+
+async def test_a_repository_that_is_deleted_while_its_status_is_written_stays_away(setup: Setup) -> None:
+    body = repository(setup.server.url)
+    setup.before_answer = lambda: setup.repositories.update(new_version(body, 2), deleted=True)
+    setup.show(body)
+    await eventually(lambda: setup.charts == [1], what="the status")
+    queue = setup.repositories._queue
+    await eventually(lambda: not queue._processing, what="the end of the look")
+    assert setup.repositories.count_ready() == (0, 0)
+    setup.repositories.update(new_version(body, 2), deleted=True)  # told twice
+    assert setup.repositories.count_ready() == (0, 0)
 
 
 @pytest.mark.parametrize(
