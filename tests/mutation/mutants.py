@@ -244,9 +244,13 @@ def _walk_function(function: Function, place: _Place) -> Iterator[tuple[_Place, 
 
 
 def _is_for_type_checkers(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.If) and isinstance(statement.test, ast.Name) and statement.test.id == "TYPE_CHECKING"
-    )
+    match statement:
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Name(id="assert_never"))):
+            return True
+        case _:
+            return False
 
 
 def _is_logging(statement: ast.stmt) -> bool:

@@ -40,6 +40,8 @@ def changes(statement: str) -> set[str]:
         ("return None", set()),
         ("return False", {"return True"}),
         ("_log.info(a)", set()),
+        ("assert_never(a)", set()),
+        ("if TYPE_CHECKING: f(a)", set()),
         ("x = a + 'text'", set()),
         ("x: Literal[1] = a", set()),
     ],
