@@ -15,6 +15,7 @@ from tests.support.fakes.histories import CONFIGMAP, History, run_history, xapp_
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.unit.histories.situations.actions import allow, forbidden, refuse, store
+from xapp_operator.api.names import FINALIZER
 from xapp_operator.config import Settings
 
 SECONDS = 20.0
@@ -137,6 +138,22 @@ def test_objects_of_an_xapp_that_exists_are_not_taken_over(settings: Settings) -
         assert history.live_tags == {"two"}
 
     run_history(settings, play)
+
+
+def test_objects_of_an_xapp_that_is_being_deleted_are_taken_over(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one", archive=common_archive(history), deletionPolicy="Orphan")
+        await history.cluster.wait(SECONDS)
+        history.cluster.edit({"metadata": {"finalizers": [FINALIZER, "example.com/held"]}})
+        history.delete()
+        await history.cluster.wait(SECONDS)
+        create_other(history, "other", tag="two", archive=store(history, name="other", cm=COMMON), adopt=True)
+        await history.cluster.wait(SECONDS)
+        assert condition(history, "Ready", "other")[0] == "True"
+        assert history.live_tags == {"two"}
+        history.cluster.edit({"metadata": {"finalizers": None}})
+
+    assert run_history(settings, play).outcome == "gone"
 
 
 def test_nothing_is_taken_over_before_all_xapps_are_known(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 
 import pytest
 
+from tests.support.fakes.api_server import Target
 from tests.support.fakes.histories import History, run_history
+from tests.support.fakes.json_patch import Json
+from tests.support.fakes.operator import NAMESPACE
 from xapp_operator.config import Settings
 from xapp_operator.reconcile.reconcile_context import ReconcileRequest
 
@@ -49,3 +53,24 @@ def test_values_are_dropped_above_the_bound(settings: Settings, excess: int) -> 
         assert values_in_memory() == [excess == 0]
 
     run_history(settings, play)
+
+
+def test_values_that_were_dropped_count_when_a_values_file_changes_meanwhile(settings: Settings) -> None:
+    def file(text: str) -> Json:
+        data = {"values.yaml": base64.b64encode(f"text: {text}\n".encode()).decode()}
+        metadata = {"name": "file", "namespace": NAMESPACE}
+        return {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata, "data": data}
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        cluster.helm.pause = 0.3
+        cluster.server.lag = 0.1
+        cluster.create(file("one"))
+        source = [{"kind": "Secret", "name": "file"}]
+        history.create(values={"tag": "one", "large": "x" * BOUND}, valuesFrom=source)
+        assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=20.0)
+        cluster.server.patch(Target("", "v1", "secrets", NAMESPACE, "file"), file("two"))
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready UpgradeSucceeded"
+    assert [each.command for each in history.helm_steps] == ["install", "upgrade"]

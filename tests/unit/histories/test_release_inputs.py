@@ -209,6 +209,19 @@ def test_values_files_are_merged_in_order_below_the_values_of_the_spec(settings:
     run_history(settings, play)
 
 
+def test_a_missing_archive_is_named_and_waited_for(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        stored = chart_archive_manifest(archive(), namespace=NAMESPACE)
+        name = stored["metadata"]["name"]
+        history.create(archive={"chartArchiveRef": {"name": name}, "digest": stored["spec"]["digest"]})
+        await history.cluster.wait(60.0)
+        assert f"ChartArchive {name} with the uploaded chart does not exist" in ready(history)[1]
+        history.cluster.create(stored)
+        await wait_revision(history, 1)
+
+    run_history(settings, play)
+
+
 def test_a_missing_values_file_is_named_and_waited_for(settings: Settings) -> None:
     async def play(history: History) -> None:
         missing = [{"kind": "Secret", "name": "later"}, {"kind": "Secret", "name": "never", "optional": True}]

@@ -294,6 +294,52 @@ def test_a_kind_without_an_answer_is_given_up_after_the_timeout(
     assert message.startswith(f"given up after spec.timeout; check them yourself: {away}: ")
 
 
+NOT_FOUND = "uninstall: Release not loaded: hello: release: not found"
+
+
+def test_records_that_helm_has_left_after_the_objects_are_deleted(settings: Settings) -> None:
+    """Helm stops at a record that it does not find under its usual name."""
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.set_tag("two")
+        await history.cluster.wait(20.0)
+        history.cluster.helm.faults = [Fault(NOT_FOUND, writes=3)]  # the status of the newest one, and two objects
+        history.delete()
+        await wait_gone(history)
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == ["install", "upgrade", "uninstall"]
+    assert history.cluster.revisions == {}
+
+
+def test_a_record_under_another_name_goes_with_the_release(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        server = history.cluster.server
+        record = server.get(RECORD)
+        server.create(RECORD, {**record, "metadata": {"name": "copy", "labels": record["metadata"]["labels"]}})
+        history.delete()
+        await wait_gone(history)
+
+    history = run_history(settings, play)
+    assert history.cluster.revisions == {}
+
+
+def test_a_release_that_is_there_after_the_uninstall_is_uninstalled_too(settings: Settings) -> None:
+    """Perhaps somebody has installed it anew, so that its record is needed."""
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.cluster.helm.faults = [Fault(NOT_FOUND)]
+        history.delete()
+        await wait_gone(history)
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == ["install", "uninstall", "uninstall"]
+    assert history.live_tags == set()
+
+
 UNSERVED = "---\napiVersion: example.com/v1\nkind: Gone\nmetadata: {name: hello}\n"
 NO_MATCHES = 'resource mapping not found: no matches for kind "Gone" in version "example.com/v1"'
 
