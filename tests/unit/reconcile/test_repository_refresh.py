@@ -72,6 +72,11 @@ class Setup:
         self.before_answer()
         return web.json_response(self.stored | {"status": status})
 
+    async def end_of_looks(self) -> None:
+        """Wait until no look is going on or due."""
+        queue = self.repositories._queue
+        await eventually(lambda: not len(queue) and not queue._processing, what="the end of the look")
+
     def ask(self, text: str | None) -> None:
         self.show(repository(self.server.url, asked=text))
 
@@ -106,6 +111,7 @@ async def setup(connect: Connect, tmp_path: Path) -> AsyncIterator[Setup]:
 async def test_the_index_is_read_again_once_for_each_new_text(setup: Setup) -> None:
     setup.ask(None)
     await eventually(lambda: setup.charts == [1], what="the first status")
+    await setup.end_of_looks()
     assert setup.server.requests[INDEX] == 1
     setup.server.add("other", "1.0.0", chart_archive())
 
@@ -161,8 +167,7 @@ async def test_a_repository_that_is_deleted_while_its_status_is_written_stays_aw
     setup.before_answer = lambda: setup.repositories.update(new_version(body, 2), deleted=True)
     setup.show(body)
     await eventually(lambda: setup.charts == [1], what="the status")
-    queue = setup.repositories._queue
-    await eventually(lambda: not queue._processing, what="the end of the look")
+    await setup.end_of_looks()
     assert setup.repositories.count_ready() == (0, 0)
     setup.repositories.update(new_version(body, 2), deleted=True)  # told twice
     assert setup.repositories.count_ready() == (0, 0)
@@ -235,10 +240,10 @@ async def test_repositories_are_counted_by_whether_they_are_ready(setup: Setup) 
 async def test_an_index_is_read_again_once_and_not_at_every_later_look(setup: Setup) -> None:
     setup.ask(None)
     await eventually(lambda: setup.charts == [1], what="the first status")
+    await setup.end_of_looks()
     setup.ask("now")
     await eventually(lambda: setup.server.requests[INDEX] == 2, what="the index to be read again")
-    queue = setup.repositories._queue
-    await eventually(lambda: not queue._processing, what="the end of the look")
+    await setup.end_of_looks()
     setup.show(repository(setup.server.url, asked="now", interval="6m"))
-    await eventually(lambda: not len(queue) and not queue._processing, what="the next look")
+    await setup.end_of_looks()
     assert setup.server.requests[INDEX] == 2
