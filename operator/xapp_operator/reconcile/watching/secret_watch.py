@@ -129,7 +129,8 @@ class SecretWatch:
         )
 
     def _report_status(self, namespace: str | None) -> None:
-        status = (self.is_starting(namespace or ""), self.unavailable(namespace or "") is None)
+        name = namespace or ""  # if all are watched, any name will do
+        status = (self.is_starting(name), self.unavailable(name) is None)
         if self._reported.get(namespace) != status:
             self._reported[namespace] = status
             self._on_status(namespace)
