@@ -240,8 +240,6 @@ def _is_unowned(info: ArchiveInfo, now: datetime) -> bool:
 def _unowned_since(info: ArchiveInfo, now: datetime) -> datetime:
     """Return when the last owner left; a time in the future, from a clock that jumped, counts as now."""
     for timestamp in (info.released_at, info.created_at):
-        try:
+        with contextlib.suppress(ValueError):  # anyone who may change the ChartArchive can write the annotation
             return min(datetime.strptime(timestamp or "", RFC3339_FORMAT).replace(tzinfo=UTC), now)
-        except ValueError:  # anyone who may change the ChartArchive can write the annotation
-            continue
     return now

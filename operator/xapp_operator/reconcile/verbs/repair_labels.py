@@ -86,7 +86,7 @@ async def _wait_for_new_objects(
     return frozenset(
         each.key
         for each in monitor.release_objects(request.key)
-        if each.watched and each.live is not None and not each.live.deleting and each.live.key not in known
+        if each.live is not None and not each.live.deleting and each.live.key not in known
         if each.live.labels.has_labels(labels, component=each.live.service is not None)
     )
 
