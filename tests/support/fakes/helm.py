@@ -182,7 +182,7 @@ class FakeHelm:
 
     async def _template(self, run: _Run) -> str:
         name, path = run.positional
-        return manifest_of(render(load_chart(path), run.values, name))
+        return manifest_of(render(load_chart(path), run.values, name, include_crds="include-crds" in run.flags))
 
     async def _install(self, run: _Run) -> str:
         name, path = run.positional

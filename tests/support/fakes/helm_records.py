@@ -9,7 +9,7 @@ import io
 import json
 import re
 import tarfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ class Chart:
     metadata: Json
     values: Json
     templates: dict[str, str]
+    crds: dict[str, str] = field(default_factory=dict)
 
 
 _charts: dict[str, Chart] = {}
@@ -41,14 +42,17 @@ def load_chart(path: str) -> Chart:
                 opened = archive.extractfile(member)
                 assert opened is not None
                 files[member.name.partition("/")[2]] = opened.read().decode()
-        templates = {name: text for name, text in sorted(files.items()) if name.startswith("templates/")}
+        templates, crds = (
+            {name: text for name, text in sorted(files.items()) if name.startswith(folder)}
+            for folder in ("templates/", "crds/")
+        )
         _charts[path] = Chart(
-            yaml.safe_load(files["Chart.yaml"]), yaml.safe_load(files.get("values.yaml", "")) or {}, templates
+            yaml.safe_load(files["Chart.yaml"]), yaml.safe_load(files.get("values.yaml", "")) or {}, templates, crds
         )
     return _charts[path]
 
 
-def render(chart: Chart, values: Json, release: str) -> dict[str, str]:
+def render(chart: Chart, values: Json, release: str, *, include_crds: bool = False) -> dict[str, str]:
     """Return the documents of a chart by the path of their template, which has one of them."""
     context = {
         "Values": merge(chart.values, values),
@@ -64,7 +68,8 @@ def render(chart: Chart, values: Json, release: str) -> dict[str, str]:
         return json.dumps(shown) if matched[2] else shown
 
     name = chart.metadata["name"]
-    return {f"{name}/{path}": _PLACEHOLDER.sub(replace, template) for path, template in chart.templates.items()}
+    rendered = {path: _PLACEHOLDER.sub(replace, template) for path, template in chart.templates.items()}
+    return {f"{name}/{path}": text for path, text in ((chart.crds if include_crds else {}) | rendered).items()}
 
 
 def manifest_of(rendered: Json) -> str:

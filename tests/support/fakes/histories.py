@@ -50,7 +50,7 @@ metadata:
 data:
   tag: {{ .Values.tag | quote }}
 """
-_DEPLOYMENT = """\
+DEPLOYMENT = """\
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -66,10 +66,10 @@ spec:
 _CHART = Chart(
     {"name": "hello", "version": "0.1.0"},
     {"tag": "one"},
-    {"templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": _DEPLOYMENT},
+    {"templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": DEPLOYMENT},
 )
 _ARCHIVE = chart_archive(
-    {"values.yaml": "tag: one\n", "templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": _DEPLOYMENT}
+    {"values.yaml": "tag: one\n", "templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": DEPLOYMENT}
 )
 STORED_CHART = chart_archive_manifest(_ARCHIVE, namespace=NAMESPACE)
 

@@ -11,7 +11,7 @@ from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.fakes import operator
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.helm import Fault
-from tests.support.fakes.histories import CONFIGMAP, History, run_history, xapp_body
+from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history, xapp_body
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.unit.histories.situations.actions import allow, forbidden, refuse, store
@@ -20,6 +20,12 @@ from xapp_operator.config import Settings
 
 SECONDS = 20.0
 COMMON = CONFIGMAP.replace("{{ .Release.Name }}", "common")
+CRD = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: crontabs.example.com
+"""
 REFUSED = 'ConfigMap "hello" is invalid: data.tag: Invalid value: "one": must be two'
 
 
@@ -103,6 +109,23 @@ def test_a_revision_from_before_the_adoption_is_the_xapps_own_after_a_rollback(
     assert history.outcome == "gone"
     assert history.cluster.revisions == {}
     assert history.live_tags == set()
+
+
+def test_a_chart_with_crds_is_recognized_in_a_release_of_a_person(settings: Settings) -> None:
+    """The record stores no CRDs."""
+
+    async def play(history: History) -> None:
+        history.install_by_hand("one")
+        files = {"values.yaml": "tag: one\n", "crds/crontab.yaml": CRD}
+        files |= {"templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": DEPLOYMENT}
+        stored = chart_archive_manifest(chart_archive(files), namespace=NAMESPACE)
+        history.cluster.create(stored)
+        reference = {"chartArchiveRef": {"name": stored["metadata"]["name"]}, "digest": stored["spec"]["digest"]}
+        history.create(tag="one", archive=reference, adopt=True)
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready InstallSucceeded"
+    assert history.helm_steps == []
 
 
 def test_a_release_of_an_xapp_that_exists_is_not_adopted(settings: Settings) -> None:
