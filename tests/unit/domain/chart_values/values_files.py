@@ -222,6 +222,7 @@ FILES: Final[dict[str, tuple[bytes, JsonObject]]] = {
     "anchor of nothing": (b"a: &x\nb: *x\n", {"a": None, "b": None}),
     "anchored key": (b"&k a: 1\nb: *k\n", {"a": 1, "b": "a"}),
     "anchored number as key": (b"&k 1: a\nb: *k\n", {"1": "a", "b": 1}),
+    "quoted key with a tag": (b'!!int "0x10": a\n!!bool "on": b\n', {"16": "a", "true": "b"}),
     "alias as key": (b"a: &k foo\n*k : 1\n", {"a": "foo", "foo": 1}),
     "merge": (b"x: &x {a: 1, b: 2}\nz: {<<: *x, a: 3}\n", {"x": {"a": 1, "b": 2}, "z": {"a": 3, "b": 2}}),
     "merge after a key": (b"x: &x {a: 1, b: 2}\nz: {a: 3, <<: *x}\n", {"x": {"a": 1, "b": 2}, "z": {"a": 1, "b": 2}}),

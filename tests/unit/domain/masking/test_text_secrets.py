@@ -31,6 +31,19 @@ def test_other_texts_stay_readable(text: str) -> None:
     assert _marked(text) == text
 
 
+@pytest.mark.parametrize(
+    "marked",
+    [
+        r"password=\"«secret1»\"\"«more1»\" x",
+        r"""password=\"«secret1»\"'«more1»' x""",
+        f"«{PEM}{PEM}»",
+    ],
+    ids=["escaped quotes", "escaped quotes and others", "two keys"],
+)
+def test_secrets_that_follow_each_other_without_a_blank_are_found(marked: str) -> None:
+    assert _marked(marked.replace("«", "").replace("»", "")) == marked
+
+
 CONFIG = f"[db]\nhost = a\npassword = s3cr3t\n[cache]\npassword = other1\nport = 1\n{PEM}\nend\n"
 SHOWN = f"[db]\nhost = a\npassword = {MASK}\n[cache]\npassword = {MASK}\nport = 1\n{MASK}\nend\n"
 
