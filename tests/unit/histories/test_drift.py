@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.fakes.api_server import FakeApiServer, Refused, Target
+from tests.support.fakes.helm_records import decode_record, encode_record
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
@@ -268,6 +269,35 @@ def test_a_release_that_another_helm_works_on_is_not_corrected(settings: Setting
         assert not any(applies(each) and each.params["fieldManager"] == "helm" for each in requests.seen)
 
     run_history(settings, play)
+
+
+def test_an_object_that_the_record_has_no_longer_is_not_corrected(settings: Settings, requests: Requests) -> None:
+    """Somebody has replaced the record, as a restored backup does."""
+    name = Target("", "v1", "secrets", NAMESPACE, "sh.helm.release.v1.hello.v1")
+
+    async def play(history: History) -> None:
+        server = history.cluster.server
+        await install(history, driftDetection=ENABLED)
+        known = server.get(name)["data"]
+        record = decode_record(server.get(name))
+        assert record is not None
+        record["manifest"] = "\n---\n".join(each for each in record["manifest"].split("---\n") if "Deployment" in each)
+
+        def replace_record(request: ApiRequest) -> None:
+            if request.path.endswith("/configmaps/hello") and "dryRun" in request.params:
+                requests.before = lambda _: None
+                server.patch(name, {"data": {"release": encode_record(record)}})
+
+        requests.before = replace_record
+        change_tag(history)
+        await history.cluster.wait(5.0)
+        assert decode_record(server.get(name)) == record
+        assert live_tag(history) == "theirs"
+        change_tag(history, "one")
+        await history.cluster.wait(NOTICED_SECONDS)
+        server.patch(name, {"data": known})
+
+    assert events(run_history(settings, play), "DriftCorrected") == []
 
 
 @pytest.mark.parametrize("ignored", ["", "/data/tag", "all", "no pointer"])

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.fakes.histories import History, run_history
-from tests.support.fakes.operator import Kill
+from tests.support.fakes.json_patch import Json
+from tests.support.fakes.operator import BROKEN, Kill
 from xapp_operator.config import Settings
 
 
@@ -116,3 +117,24 @@ def test_a_forced_upgrade_that_is_interrupted_before_helm_wrote_is_made_later(se
     assert not history.helm_steps[1].done
     assert history.cluster.revisions == {1: "superseded", 2: "deployed"}
     assert (history.cluster.xapp() or {})["status"]["handled"] == {"forceAt": "1"}
+
+
+def test_a_step_that_follows_an_unlock_is_called_by_its_own_name(settings: Settings) -> None:
+    reasons: set[str] = set()
+
+    async def play(history: History) -> None:
+        def note(plural: str, body: Json) -> None:
+            released = history.cluster.condition("Released") if plural == "xapps" else None
+            if released is not None and history.cluster.revisions.get(3) == "deployed":
+                reasons.add(released["reason"])
+
+        history.create(tag="one", upgrade={"onFailure": "none"})
+        await history.cluster.wait(20.0)
+        history.cluster.server.on_stored.append(note)
+        history.cluster.kill = Kill(1, after=True)
+        history.set_tag(BROKEN)
+        assert await history.cluster.wait_for(lambda: history.cluster.lives > 1, seconds=20.0)
+
+    history = run_history(settings, play)
+    assert history.cluster.revisions == {1: "superseded", 2: "failed", 3: "deployed"}
+    assert reasons == {"UpgradeSucceeded"}

@@ -164,6 +164,7 @@ async def test_credentials_that_come_while_the_repository_thinks_are_used(setup:
             runtime.update_repository(server.patch(REPOSITORY, change), deleted=False)
             queue = runtime._queue
             await setup.wait(lambda: not queue and not queue._processing, "the reconcile that finds the try running")
+            assert setup.cluster.condition("Stalled"), "the failure is not told until there is an answer"
         await setup.wait_deployed("0.1.0")
 
 

@@ -293,6 +293,30 @@ def test_a_turn_is_kept_for_a_minute() -> None:
     assert run_in_fake_time(ask_after(60.1)) == 8
 
 
+def test_the_end_of_a_turn_that_was_used_leaves_the_next_one_alone() -> None:
+    async def ask_again() -> NamespacedName:
+        """Return who is told of a free place, a minute after it had and used its first turn."""
+        lookup = SlowLookup()
+        *keys, last = [("ns", str(number)) for number in range(9)]
+        for key in (*keys, last):
+            await lookup.resolver.resolve(key, lookup.operation, version=1)
+        lookup.resolver.forget(keys[0])
+        assert await lookup.done.get() == last
+        await lookup.resolver.resolve(last, lookup.operation, version=1)
+        lookup.resolver.cancel(last)
+        await asyncio.sleep(0.1)
+        for key in (keys[0], last):
+            await lookup.resolver.resolve(key, lookup.operation, version=1)
+        assert lookup.started == 10
+        await asyncio.sleep(61.0)
+        lookup.resolver.forget(keys[0])
+        told = await asyncio.wait_for(lookup.done.get(), 60)
+        await lookup.resolver.stop()
+        return told
+
+    assert run_in_fake_time(ask_again()) == ("ns", "8")
+
+
 async def test_without_a_place_nothing_is_said_to_run() -> None:
     lookup = SlowLookup()
     for number in range(9):
