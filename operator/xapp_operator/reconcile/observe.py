@@ -139,6 +139,8 @@ class Observer:
         else:
             history = tuple(each for each in history if each.revision in release.revisions)
         live = await self._observe_live_state(xapp, draft)
+        # A new revision is labelled first. Until then the watches may show its objects as they were before.
+        unseen = labels.outdated and key not in context.incompletely_labelled
         changes = ArchiveOwnerChanges()
         if desired is not None:
             changes = context.inputs.archive_owner_changes(xapp, resolved=isinstance(desired, Digests))
@@ -165,7 +167,7 @@ class Observer:
             handled=desired_state.handled,
             release=release_status,
             history=history
-            if running  # helm changes the objects
+            if running or unseen
             else context.health_marks.with_health(key, history, release, live.status, now=context.clock.monotonic()),
             missing_labels=missing_labels,
             archive_owner_changes=changes,

@@ -207,3 +207,19 @@ def forget_health(history: History) -> None:
     for each in status["history"]:
         del each["wasHealthy"]
     history.cluster.edit({"status": {"history": status["history"]}})
+
+
+@pytest.mark.parametrize("seconds", [0.8, 0.9, 1.0, 1.1, 1.2])
+def test_revision_is_not_called_healthy_for_the_objects_before_it(settings: Settings, seconds: float) -> None:
+    """The spec changes when helm has all but ended, so its step counts as interrupted; the watches lag behind."""
+
+    async def play(history: History) -> None:
+        history.create(tag="one", upgrade={"onFailure": "none"}, timeout="5s")
+        await history.cluster.wait(70.0)
+        history.set_tag(BROKEN)
+        await history.cluster.wait(seconds)
+        history.edit(maxHistory=4)
+        await history.cluster.wait(3.0)
+        history.set_tag("three")
+
+    run_history(settings, play)
