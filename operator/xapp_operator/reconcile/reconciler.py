@@ -41,6 +41,7 @@ from xapp_operator.domain.planning.actions import (
 from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.domain.planning.plan import plan
 from xapp_operator.domain.planning.plan_at_rest import next_action_at
+from xapp_operator.domain.planning.plan_failures import describe_error
 from xapp_operator.domain.planning.plan_input import AttemptOutcome, PlanInput
 from xapp_operator.errors import KubeError, ReleaseRecordDamaged, XAppError
 from xapp_operator.reconcile.observe import Observation, Observer
@@ -187,7 +188,7 @@ class Reconciler:
             return
         if error.permanent or isinstance(error, ReleaseRecordDamaged):
             reason = error.reason or (Reason.UNINSTALL_FAILED if deleting else Reason.UPGRADE_FAILED)
-            decision = Wait(reason, error.message, stalled=True)
+            decision = Wait(reason, describe_error(error), stalled=True)
         elif self._failures[request.key] >= UNREPORTED_FAILURES:
             decision = Wait(Reason.PROGRESSING, error.message)
         else:

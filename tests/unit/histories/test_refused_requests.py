@@ -201,3 +201,34 @@ def test_what_admission_says_of_an_object_is_told_nowhere(settings: Settings, co
         allow(history)
 
     run_history(settings, play)
+
+
+DENIED = 'x is forbidden: User "u" cannot {verb} resource "{kind}" in API group "" in the namespace "ns"'
+
+
+def test_a_right_that_is_missing_for_the_chart_is_told_with_what_to_do(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        denied = Refused(403, "Forbidden", DENIED.format(verb="get", kind="chartarchives"))
+        refuse(history, "GET", f"/chartarchives/{ARCHIVE}", denied)
+        history.create()
+        await history.cluster.wait(20.0)
+        status, reason, message = condition(history, "Stalled")
+        assert (status, reason) == ("True", "AccessDenied")
+        assert message.endswith('namespace "ns". Grant that permission, then request a retry')
+        allow(history)
+        history.annotate("retry-at")
+
+    assert run_history(settings, play).outcome == "Ready InstallSucceeded"
+
+
+def test_a_right_that_is_missing_for_a_record_is_told_with_what_to_do(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        denied = Refused(403, "Forbidden", DENIED.format(verb="update", kind="secrets"))
+        refuse(history, "PUT", "/secrets/sh.helm.release.v1.hello.v1", denied)
+        history.leave_behind("pending-upgrade")
+        await history.cluster.wait(100.0)
+        assert condition(history, "Ready")[2].endswith("Grant that permission, then request a retry")
+        allow(history)
+
+    run_history(settings, play)

@@ -75,7 +75,12 @@ from xapp_operator.domain.planning.plan_dependencies import (
     plan_dependents,
     plan_unready_dependencies,
 )
-from xapp_operator.domain.planning.plan_failures import backoff_wait, plan_after_failed_attempt, plan_health_timeout
+from xapp_operator.domain.planning.plan_failures import (
+    backoff_wait,
+    describe_error,
+    plan_after_failed_attempt,
+    plan_health_timeout,
+)
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     FAILED,
@@ -257,7 +262,7 @@ def _plan_unavailable_source(inputs: PlanInput) -> Action | None:
         step = Step.CHART if error.has_begun else Step.QUEUED
         return Wait(Reason.PROGRESSING, error.message, step=step)
     if isinstance(error, XAppError):
-        return Wait(error.reason or Reason.CHART_PULL_FAILED, error.message, stalled=error.permanent)
+        return Wait(error.reason or Reason.CHART_PULL_FAILED, describe_error(error), stalled=error.permanent)
     return None
 
 

@@ -21,6 +21,7 @@ from xapp_operator.domain.planning.plan_input import (
     PastRevision,
     PlanInput,
 )
+from xapp_operator.errors import AccessDenied, XAppError
 
 UNKNOWN_HEALTH_SECONDS: Final = 60.0
 """For so long after `spec.timeout`, health may still become known, as when the operator starts."""
@@ -87,6 +88,14 @@ def plan_health_timeout(inputs: PlanInput, last: Attempt) -> Action:
 def unhealthy_message(timeout: str, root_cause: str) -> str:
     """Return why a release is not Ready after `spec.timeout`. The list of the dashboard leaves the beginning out."""
     return f"not healthy after {timeout} (spec.timeout): {root_cause}"
+
+
+def describe_error(error: XAppError) -> str:
+    """Return the message of an error; if a right is missing, with what to do. Nothing tells when somebody grants it."""
+    missing = error.missing if isinstance(error, AccessDenied) else ()
+    if not missing or missing[0].verb == "impersonate":  # that message says it
+        return error.message
+    return f"{error.message}. Grant that permission, then request a retry"
 
 
 def backoff_wait(inputs: PlanInput, action: str, reason: Reason) -> Wait | None:
