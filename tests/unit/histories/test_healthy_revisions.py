@@ -81,6 +81,27 @@ def test_without_a_revision_that_ever_was_healthy_there_is_no_rollback(settings:
     assert history.outcome.startswith("Ready")
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_revision_that_never_was_healthy_is_not_kept_beyond_the_history(settings: Settings, killed: bool) -> None:
+    async def play(history: History) -> None:
+        history.create(tag=f"{BROKEN}-one", maxHistory=1)
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        history.set_tag(f"{BROKEN}-two")
+        if killed:
+            history.cluster.kill = Kill(1, after=True)
+        await history.cluster.wait(2.0 * TIMEOUT_SECONDS)
+        assert list(history.tags.values()) == [f"{BROKEN}-two"]
+        assert history.outcome == "Stalled HealthCheckFailed"
+        ready = history.cluster.condition("Ready")
+        assert ready is not None
+        assert ready["message"].endswith("not rolled back: no earlier revision is kept that ever was healthy")
+        history.set_tag("three")
+
+    history = run_history(settings, play)
+    assert "rollback" not in [step.command for step in history.helm_steps]
+    assert history.outcome.startswith("Ready")
+
+
 def test_rollback_passes_over_revisions_that_never_were_healthy(settings: Settings) -> None:
     async def play(history: History) -> None:
         history.create(tag="one")

@@ -11,6 +11,7 @@ from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.planning.actions import Action, Rollback, Wait
 from xapp_operator.domain.planning.plan_input import (
+    DEPLOYED,
     FAILED,
     INSTALL,
     ROLLBACK,
@@ -146,7 +147,10 @@ def _rollback_to_first(inputs: PlanInput, candidates: tuple[PastRevision, ...]) 
 def _stall_without_rollback(inputs: PlanInput, reason: str, message: str) -> Wait:
     """Stall at the revision that failed, and say so if a rollback is wanted but no earlier one was ever healthy."""
     release = inputs.release
-    none_was_healthy = release is not None and bool(release.deployed_before) and not release.rollback_candidates
-    if none_was_healthy and inputs.spec.upgrade.on_failure == "rollback":
+    if release is None or release.rollback_candidates or inputs.spec.upgrade.on_failure != "rollback":
+        return Wait(reason, message, stalled=True)
+    if release.deployed_before:
         message = f"{message}; not rolled back: none of the earlier revisions was ever healthy"
+    elif release.status == DEPLOYED:  # an upgrade, and with a small spec.maxHistory none of them is kept
+        message = f"{message}; not rolled back: no earlier revision is kept that ever was healthy"
     return Wait(reason, message, stalled=True)

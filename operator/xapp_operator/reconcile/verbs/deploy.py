@@ -54,7 +54,7 @@ async def deploy(
 
     `handled` are the annotations that this step answers, and `on_start` is called when there is a place for helm.
     """
-    target = find_rollback_target(request.draft.history) or request.draft.release.revision
+    target = find_rollback_target(request.draft.history)
     known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
 
     async def run(slot: HelmSlot) -> tuple[Digests, ReleaseResult]:
