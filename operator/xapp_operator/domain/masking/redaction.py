@@ -27,6 +27,8 @@ SCRUB_QUICKLY_MAX: Final = 64 * 1024
 """Characters of a text of which all fragments are kept while secrets are looked for in it."""
 
 _TEXT_MIN: Final = 6  # of a text whose key does not say that it is a secret
+_BASE64_MIN: Final = 8
+"""A shorter part of base64 may be in that of any text."""
 _LINE_MIN: Final = 8  # a shorter line of a secret may be any word
 
 _SECRET_IF_TEXT: Final = frozenset({"auth", "basicauth", "basic_auth", "cookie", "set-cookie"})
@@ -79,7 +81,9 @@ def long_texts(value: Json) -> Iterator[str]:
 
 
 def scrub(text: str, secrets: Iterable[str], *, make_mask: Callable[[str], str] = lambda _: MASK) -> str:
-    """Return `text` with each secret masked, also as JSON, as base64, URL-encoded, and each of its lines.
+    """Return `text` with each secret masked, also as JSON, URL-encoded, each of its lines, and in base64.
+
+    In base64 it is also found as a part of a longer text, such as `user:password`.
 
     Of a longer secret, its first and its last SCRUB_CHARACTERS_MAX characters are looked for. `make_mask` returns what
     replaces a secret as it is written there.
@@ -293,6 +297,8 @@ def _may_be_in(fragments: frozenset[str], secret: str) -> bool:
     start = secret[:SCRUB_MIN]
     if base64.b64encode(secret[:3].encode()[:3]).decode() in fragments:
         return True
+    if any(core[:SCRUB_MIN] in fragments for core in _base64_cores(secret[:_BASE64_MIN])):
+        return True
     if not start.isalnum() or not start.isascii():
         return any(spelling[:SCRUB_MIN] in fragments for spelling in _spellings(secret))
     lines = secret.splitlines()
@@ -304,5 +310,14 @@ def _spellings(secret: str) -> Iterator[str]:
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     yield base64.b64encode(secret.encode()).decode()
+    yield from (core for core in _base64_cores(secret) if len(core) >= _BASE64_MIN)
     yield quote(secret, safe="")
     yield from (line.strip() for line in secret.splitlines() if len(line.strip()) >= _LINE_MIN)
+
+
+def _base64_cores(secret: str) -> Iterator[str]:
+    """Yield what is the same in the base64 of all texts that contain `secret`, for each place where it can begin."""
+    data = secret.encode()
+    for before, changed in enumerate((0, 2, 3)):  # characters that depend on what is before
+        encoded = base64.b64encode(bytes(before) + data).decode()
+        yield encoded[changed : (before + len(data)) * 8 // 6]

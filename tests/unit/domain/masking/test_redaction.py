@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from tests.unit.domain.masking.redaction_cases import CASES
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.domain.masking.redaction import MASK, long_texts, redact, scrub, secret_texts, unmask
+from xapp_operator.domain.masking.redaction import (
+    MASK,
+    SCRUB_QUICKLY_MAX,
+    long_texts,
+    redact,
+    scrub,
+    secret_texts,
+    unmask,
+)
 from xapp_operator.domain.masking.secret_keys import is_secret_key
 from xapp_operator.errors import ValuesInvalid
 
@@ -172,6 +180,19 @@ def test_of_a_secret_beyond_16_kib_the_beginning_and_the_end_are_looked_for(leng
     assert (scrub(secret[:8192], [secret]) == MASK) is expected
     assert (scrub(secret[-8192:], [secret]) == MASK) is expected
     assert scrub(secret[1:8192], [secret]) == secret[1:8192]
+
+
+@pytest.mark.parametrize("before", ["", "u", "ur", "usr", "user:"])
+@pytest.mark.parametrize("after", ["", "x", "xy", "\n"])
+@pytest.mark.parametrize("padding", [0, SCRUB_QUICKLY_MAX])
+def test_a_secret_inside_of_a_text_in_base64_is_scrubbed(before: str, after: str, padding: int) -> None:
+    """A chart writes `user:password` so, for a registry or for basic authentication."""
+    encoded = base64.b64encode(f"{before}hunter2{after}".encode()).decode()
+    shown = scrub(f"{' ' * padding}auth: {encoded}", ["hunter2"]).strip()
+    assert shown.startswith("auth: ")
+    assert MASK in shown
+    rest = shown.removeprefix("auth: ").replace(MASK, "").rstrip("=")
+    assert len(rest) <= len(base64.b64encode(f"{before}{after}".encode()).decode().rstrip("=")) + 3
 
 
 def test_secrets_of_four_characters_are_scrubbed() -> None:
