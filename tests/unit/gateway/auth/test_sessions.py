@@ -49,6 +49,11 @@ async def opened(replica: Sessions, new: NewSession) -> Session:
     return await replica.open(new.cookie, proof=new.proof)
 
 
+def test_a_new_session_shows_neither_cookie_nor_proof() -> None:
+    shown = repr(NewSession(cookie="c00kie", proof="pr00f", expires=1, seconds=2))
+    assert shown == "NewSession(expires=1, seconds=2)"
+
+
 async def test_replicas_that_start_together_share_one_secret(tmp_path: Path) -> None:
     async with secret_server(tmp_path) as (server, kube):
         server.hold.clear()
