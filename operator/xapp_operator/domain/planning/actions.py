@@ -21,9 +21,10 @@ class Install:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """Upgrade the release to the desired digests."""
+    """Upgrade the release to the desired digests; `source_changed` without a change of the spec."""
 
     take_ownership: bool = False
+    source_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
