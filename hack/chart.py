@@ -37,6 +37,7 @@ SOURCES = {
     f"{BASE}/deployer-role.yaml": None,
     f"{BASE}/deployer-policy.yaml": 'ne .Values.deployer.role "admin"',
     f"{BASE}/user-roles.yaml": None,
+    "manifests/components/finalizer-policy/finalizer-policy.yaml": ".Values.finalizerPolicy.enabled",
     f"{WATCHED}/operator-watch.yaml": PER_NAMESPACE,
     f"{WATCHED}/gateway-watch.yaml": PER_NAMESPACE,
     "manifests/components/namespaced/system-pods.yaml": NAMESPACED,

@@ -141,8 +141,8 @@ def print_requests(costs: Mapping[str, Cost], count: int) -> None:
 
 def print_processor_time(costs: Mapping[str, Cost], count: int) -> None:
     """Print the processor seconds of each process for one release."""
-    print(f"\nprocessor seconds per release{'':6}" + "".join(f"{title:>10}" for title in costs))
+    print(f"\nprocessor seconds per release{'':6}" + "".join(f"{title:>12}" for title in costs))
     for name in ENGINE_PROCESSES:
-        print(f"  {name:33}" + "".join(f"{cost.processor.get(name, 0.0) / count:10.3f}" for cost in costs.values()))
+        print(f"  {name:33}" + "".join(f"{cost.processor.get(name, 0.0) / count:12.3f}" for cost in costs.values()))
     totals = (sum(cost.processor.get(name, 0.0) for name in ENGINE_PROCESSES) / count for cost in costs.values())
-    print(f"  {'in all':33}" + "".join(f"{total:10.3f}" for total in totals))
+    print(f"  {'in all':33}" + "".join(f"{total:12.3f}" for total in totals))

@@ -1,7 +1,8 @@
 """Measures what 100 XApps take until they are Ready, compared with 8 parallel helm installs of the same chart.
 
 Run with `python -m tests.bench.xapps_bench [COUNT]`. It starts a control plane and asserts nothing. It prints wall
-times, requests by client, verb and resource, processor time by process, and what a restart of the operator costs.
+times, requests by client, verb and resource, processor time by process, the same with the finalizer policy, and what a
+restart of the operator costs.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
 
 ROOT = Path(__file__).parents[2]
+FINALIZER_POLICY = ROOT / "manifests" / "components" / "finalizer-policy" / "finalizer-policy.yaml"
 POOL = 8
 DEADLINE_SECONDS = 600.0
 QUIET_SECONDS = 2.0
@@ -52,7 +54,7 @@ def main() -> None:
         local = LocalCluster(Path(folder) / "cluster")
         with local as cluster:
             prepare_cluster(cluster, ROOT)
-            for namespace in ("pool", "warm", "xapps", "single"):
+            for namespace in ("pool", "warm", "xapps", "with-policy", "single"):
                 cluster.kubectl("create", "namespace", namespace)
             _compare(local, cluster, Path(folder), count)
 
@@ -79,10 +81,12 @@ def _compare(local: LocalCluster, cluster: Cluster, folder: Path, count: int) ->
             taken, ready = _xapps(XAppClient(cluster, "xapps"), charts, count)
             costs["XApps"] = meter.cost(before, _settled(meter, operator=operator.pid))
             downloads = charts.requests["/workload-0.1.0.tgz"]
+            policed, costs["with policy"] = _with_finalizer_policy(meter, cluster, charts, count, operator=operator.pid)
             after = alone - applied
             print(f"one XApp: first {one:.2f} s, with the start of the operator; then {alone:.2f} s: kubectl")
             print(f"  {applied:.2f} s, from then until Ready {after:.2f} s ({after / single:.2f} x one helm install)")
             print(f"{count} XApps Ready in {ready:.2f} s ({ready / pool:.2f} x the pool), of which apply {taken:.2f} s")
+            print(f"  with the finalizer policy: {policed:.2f} s ({policed / pool:.2f} x the pool)")
             print(f"downloads of the chart: {downloads}")
             print_requests(costs, count)
             print_processor_time(costs, count)
@@ -94,9 +98,23 @@ def _compare(local: LocalCluster, cluster: Cluster, folder: Path, count: int) ->
         operator.stop()
 
 
+def _with_finalizer_policy(
+    meter: CostMeter, cluster: Cluster, charts: ChartServer, count: int, *, operator: int
+) -> tuple[float, Cost]:
+    """Measure with the policy that adds the finalizer; return the seconds until all were Ready, and the cost."""
+    kit = XAppClient(cluster, "with-policy")
+    kit.kubectl("apply", "-f", str(FINALIZER_POLICY))
+    probe = json.dumps(kit.remote_manifest("probe", url=charts.url, chart="workload"))
+    flags = ("--dry-run=server", "-o", "jsonpath={.metadata.finalizers}", "-f", "-")
+    kit.wait_until(lambda: kit.kubectl("create", *flags, input=probe) != "", what="the policy to be in force")
+    before = _settled(meter, operator=operator)
+    _, ready = _xapps(kit, charts, count)
+    return ready, meter.cost(before, _settled(meter, operator=operator))
+
+
 def _print_restart(cost: Cost, count: int) -> None:
     helm, requests = sum(cost.requests[HELM].values()), sum(cost.requests[OPERATOR].values())
-    print(f"\nrestart with {count} deployed XApps: {requests} requests of the operator, {helm} of helm")
+    print(f"\nrestart with {2 * count} deployed XApps: {requests} requests of the operator, {helm} of helm")
     print(f"  writes of the operator: {cost.writes(OPERATOR)}; processor {cost.processor['operator']:.2f} s")
     for (verb, target), number in cost.requests[OPERATOR].most_common(5):
         print(f"    {number:6} {verb:6} {target}")

@@ -69,6 +69,9 @@ app.kubernetes.io/component: {{ . }}
 {{- if and .Values.watchNamespaces (eq .Values.secretsWatch "cluster") }}
 {{- fail "secretsWatch is cluster, but with watchNamespaces the operator watches each namespace on its own: remove secretsWatch" }}
 {{- end }}
+{{- if and .Values.watchNamespaces .Values.finalizerPolicy.enabled }}
+{{- fail "finalizerPolicy.enabled is true, but with watchNamespaces nobody would remove the finalizer from XApps of other namespaces: set it to false" }}
+{{- end }}
 {{- if .Values.rbac.namespaced }}
 {{- if not .Values.watchNamespaces }}
 {{- fail "rbac.namespaced is true, but watchNamespaces is empty: name the namespaces" }}

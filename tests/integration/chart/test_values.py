@@ -54,6 +54,7 @@ EFFECTS: dict[str, tuple[Any, Values]] = {
     "repositoryDeniedNetworks": (["nodes", "10.0.0.0/8"], {}),
     "logLevel": ("DEBUG", {}),
     "secretsWatch": ("cluster", {}),
+    "finalizerPolicy.enabled": (True, {}),
     "deployer.role": ("admin", {}),
     "networkPolicies.enabled": (False, {}),
     "networkPolicies.extraEgressPorts": ([16443], {}),
@@ -223,6 +224,10 @@ def test_a_value_has_an_effect(binaries: Binaries, path: str) -> None:
             "secretsWatch is cluster, but with watchNamespaces the operator watches each namespace on its own",
         ),
         ({**NAMESPACED, "rbac.namespaced": True, "secretsWatch": "cluster"}, "secretsWatch is cluster, but"),
+        (
+            {"watchNamespaces": ["ric-xapps"], "finalizerPolicy.enabled": True},
+            "finalizerPolicy.enabled is true, but with watchNamespaces nobody would remove the finalizer",
+        ),
         (
             {"networkPolicies.enabled": False, "networkPolicies.extraEgressPorts": [16443]},
             "networkPolicies.extraEgressPorts has an effect only with networkPolicies.enabled: remove it",
