@@ -145,6 +145,46 @@ def test_an_xapp_with_the_name_of_one_that_is_gone_is_another_one(settings: Sett
     run_history(settings, play)
 
 
+def test_a_deletion_is_worked_on_before_the_watch_tells_of_it(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def live() -> None:
+        cluster = FakeCluster(make_settings(tmp_path), clock)
+        cluster.create(STORED_CHART)
+        body = xapp_body()
+        body["metadata"]["finalizers"] = [FINALIZER]
+        cluster.create(body)
+        async with (
+            KubeClient(FakeTransport(cluster.server, fake_credentials())) as kube,
+            OperatorRuntime(kube, cluster.settings, Metrics(), clock=clock, start_helm=cluster.helm) as runtime,
+        ):
+            runtime.update_xapp(cluster.xapp() or {})
+            await asyncio.sleep(30.0)
+            assert cluster.server.find("deployments", "hello") is not None
+            cluster.delete()
+            assert await runtime.wait_removed(cluster.xapp() or {}, seconds=10.0)
+            assert cluster.server.find("deployments", "hello") is None
+
+    run_in_fake_time(live(), clock)
+
+
+def test_the_networks_of_the_cluster_are_read_before_charts_are(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def start() -> list[str]:
+        settings = make_settings(tmp_path).model_copy(update={"repository_denied_networks": ("nodes",)})
+        cluster = FakeCluster(settings, clock)
+        transport = FakeTransport(cluster.server, fake_credentials())
+        async with (
+            KubeClient(transport) as kube,
+            OperatorRuntime(kube, settings, Metrics(), clock=clock, start_helm=cluster.helm),
+        ):
+            return [each.path for each in transport.requests]
+
+    paths = run_in_fake_time(start(), clock)
+    assert "/api/v1/nodes" in paths
+
+
 def test_metrics_that_are_read(tmp_path: Path) -> None:
     clock = FakeClock()
 
