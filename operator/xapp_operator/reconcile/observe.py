@@ -154,7 +154,6 @@ class Observer:
                 dependency_cycle=() if deleting else context.xapps.dependency_cycle(key),
                 dependents=context.xapps.dependents(key) if deleting else (),
                 repository_missing=desired_state.repository_missing,
-                upgrade_at=context.upgrade_backoff.next_at(key, context.clock),
                 archive_owners_differ=bool(changes)
                 and context.archive_backoff.next_repair_at(key) <= context.clock.monotonic(),
                 tests_running=context.test_runs.is_running(key),
@@ -280,7 +279,8 @@ class Observer:
         if xapp.spec.drift_detection.mode == "disabled" or xapp.spec.suspend:
             return None
         drift = await context.drift.find_drift(xapp, revision, requested=requested)
-        return replace(drift, correct_at=context.correction_backoff.next_at(key, context.clock))
+        pause = context.correction_backoff.next_repair_at(key) - context.clock.monotonic()
+        return replace(drift, correct_at=context.clock.now() + pause)
 
     def _unready_dependencies(self, xapp: XApp) -> tuple[str, ...]:
         names = dict.fromkeys(dependency.name for dependency in xapp.spec.depends_on or ())

@@ -58,7 +58,6 @@ class ObserverContext:
     label_backoff: RepeatBackoff
     drift: DriftDetector
     correction_backoff: RepeatBackoff
-    upgrade_backoff: RepeatBackoff  # of upgrades without a change of the spec
     archive_backoff: RepeatBackoff  # of owners of ChartArchives that could not be written
     held_releases: HeldReleases
     test_runs: TestRuns

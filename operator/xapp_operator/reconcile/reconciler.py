@@ -101,7 +101,6 @@ class Reconciler:
         context.incompletely_labelled.discard(key)
         context.label_backoff.forget(key)
         context.correction_backoff.forget(key)
-        context.upgrade_backoff.forget(key)
         context.archive_backoff.forget(key)
         context.drift.forget(key)
         context.health_marks.forget(key)

@@ -159,7 +159,6 @@ class OperatorRuntime:
             ),
             absent_objects=absent_objects(clock),
             correction_backoff=RepeatBackoff(backoff),
-            upgrade_backoff=RepeatBackoff(backoff),
             archive_backoff=RepeatBackoff(backoff),
         )
         self._reconciler = Reconciler(self._context)

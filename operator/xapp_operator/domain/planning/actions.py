@@ -21,10 +21,9 @@ class Install:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """Upgrade the release to the desired digests; `source_changed` without a change of the spec."""
+    """Upgrade the release to the desired digests."""
 
     take_ownership: bool = False
-    source_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     an attempt at the same digests failed                       Wait with back-off; then Rollback, or Wait, stalled
     no release; failed and never deployed; uninstalled          Install, once all of dependsOn are Ready
     deployed from other digests, failed after a good revision   Upgrade, likewise
-    the same, again and again without a change of the spec      Wait with back-off, then Upgrade
     deployed by a person from the same digests, with adopt      Adopt
     deployed from the same digests                              Wait until healthy, then Nothing
     the same, its tests failed, test.onFailure: rollback        Rollback, unless the tests were requested
@@ -270,21 +269,7 @@ def _plan_unavailable_source(inputs: PlanInput) -> Action | None:
 def _plan_release(inputs: PlanInput) -> Action:
     action = _plan_by_status(inputs)
     waiting = plan_unready_dependencies(inputs) if isinstance(action, Install | Upgrade) else None
-    if waiting is None and isinstance(action, Upgrade) and inputs.source_has_changed:
-        return _plan_changed_source(inputs, action)
     return waiting or action
-
-
-def _plan_changed_source(inputs: PlanInput, action: Upgrade) -> Action:
-    """Upgrade, but less and less often if the chart or the values change again and again."""
-    due = inputs.observed.upgrade_at
-    if inputs.now >= due:
-        return replace(action, source_changed=True)
-    message = (
-        "the chart or the values of valuesFrom change again and again, so the next upgrade waits. Change the spec, or "
-        "set the annotation retry-at, to upgrade at once."
-    )
-    return Wait(Reason.PROGRESSING, message, until=due)
 
 
 def _plan_by_status(inputs: PlanInput) -> Action:

@@ -177,7 +177,6 @@ class ObservedState:
     dependency_cycle: tuple[str, ...] = ()  # of dependsOn, beginning and ending with this XApp
     dependents: tuple[str, ...] = ()  # of an XApp that is being deleted: those that depend on it, outside of cycles
     repository_missing: bool = False  # the ChartRepository that spec.repoName names does not exist
-    upgrade_at: float = 0.0  # no upgrade without a change of the spec earlier (seconds since the epoch)
     archive_owners_differ: bool = False  # the XApp owns other ChartArchives than the one it uses
     orphans_deleted: bool = False  # DeleteOrphans was executed
     labels: LabelState = field(default_factory=LabelState)
@@ -275,14 +274,6 @@ class PlanInput:
     def owned_or_adoptable(self) -> bool:
         """Return whether this XApp owns the release, or takes over one of no XApp with `adopt`."""
         return self.owned or (self.release is not None and self.release.owner is None and self.spec.adopt)
-
-    @property
-    def source_has_changed(self) -> bool:
-        """Return whether the chart or valuesFrom led to other digests, and neither the spec nor a person asked."""
-        last, asked = self.attempt, self.requests.retry or self.requests.force
-        if last is None or last.digests in (None, self.desired) or asked:
-            return False
-        return last.generation == self.generation
 
     @property
     def desired_is_deployed(self) -> bool:

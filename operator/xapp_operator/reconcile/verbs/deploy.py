@@ -54,8 +54,6 @@ async def deploy(
 
     `handled` are the annotations that this step answers, and `on_start` is called when there is a place for helm.
     """
-    if isinstance(action, Upgrade) and action.source_changed:
-        context.upgrade_backoff.record_repair(request.key, now=context.clock.monotonic())
     target = find_rollback_target(request.draft.history)
     known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
 

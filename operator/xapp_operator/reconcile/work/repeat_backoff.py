@@ -1,11 +1,10 @@
-"""Back-off between repeated repairs or upgrades of one XApp: others may keep undoing them, or ask for new ones."""
+"""Back-off between repeated repairs of one XApp, because another controller may keep undoing them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-from xapp_operator.common.clock import Clock
 from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.reconcile.work.work_queue import NamespacedName
 
@@ -33,10 +32,6 @@ class RepeatBackoff:
     def next_repair_at(self, key: NamespacedName) -> float:
         last = self._repairs.get(key)
         return last.repaired_at + last.delay if last is not None else 0.0
-
-    def next_at(self, key: NamespacedName, clock: Clock) -> float:
-        """Return `next_repair_at` in seconds since the epoch."""
-        return clock.now() + self.next_repair_at(key) - clock.monotonic()
 
     def record_repair(self, key: NamespacedName, *, now: float) -> None:
         """Record a repair, whether it succeeded or not."""

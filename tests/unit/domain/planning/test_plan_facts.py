@@ -11,7 +11,6 @@ from tests.unit.domain.planning.plan_inputs import (
     DEPLOYED_BEFORE,
     LONG_AGO,
     NOW,
-    OLD,
     STILL_DEPLOYED,
     TIMEOUT,
     WANTED,
@@ -23,15 +22,7 @@ from tests.unit.domain.planning.plan_inputs import (
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.planning import actions
-from xapp_operator.domain.planning.actions import (
-    Nothing,
-    RejectRequest,
-    RejectRollback,
-    Rollback,
-    Unlock,
-    Upgrade,
-    Wait,
-)
+from xapp_operator.domain.planning.actions import Nothing, RejectRequest, RejectRollback, Rollback, Unlock, Wait
 from xapp_operator.domain.planning.plan import plan
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
@@ -303,18 +294,3 @@ def test_a_rollback_in_a_cycle_does_not_wait_for_its_source() -> None:
     in_cycle = {"dependency_cycle": ("a", "b", "a"), "repository_missing": True}
     failed = attempt(AttemptOutcome.FAILED, permanent=True)
     assert plan(plan_input(there, last=failed, observed=in_cycle)) == Rollback(1)
-
-
-@pytest.mark.parametrize("retry", [False, True])
-def test_an_upgrade_to_values_that_changed_by_themselves_waits_for_its_back_off(retry: bool) -> None:
-    changed = plan_input(release(digests=OLD), last=attempt(AttemptOutcome.SUCCEEDED, digests=OLD))
-    waiting = replace(changed.observed, upgrade_at=changed.now + 1.0)
-    assert plan(changed) == Upgrade(source_changed=True)
-    planned = plan(replace(changed, observed=waiting, requests=AnnotationRequests(retry=retry)))
-    if retry:
-        assert planned == Upgrade()
-    else:
-        assert isinstance(planned, Wait)
-        assert (planned.reason, planned.until) == (Reason.PROGRESSING, waiting.upgrade_at)
-    assert plan(replace(changed, observed=waiting, generation=changed.generation + 1)) == Upgrade()
-    assert plan(replace(changed, observed=waiting, now=waiting.upgrade_at)) == Upgrade(source_changed=True)

@@ -213,7 +213,7 @@ FAILED = [
     case(
         "none-was-ever-healthy-values-changed",
         plan_input(NONE_HEALTHY, last=attempt(AttemptOutcome.FAILED, permanent=True, digests=OTHER)),
-        Upgrade(source_changed=True),
+        Upgrade(),
     ),
     case(
         "none-was-ever-healthy-retry-at",
@@ -306,7 +306,7 @@ FAILED = [
         plan_input(
             FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, permanent=True, digests=replace(WANTED, values="bad"))
         ),
-        Upgrade(source_changed=True),
+        Upgrade(),
     ),
     case(
         "chart-changed",
