@@ -196,7 +196,10 @@ async def _communicate(process: _Process, output: _OutputBuffer) -> int:
 async def _exit_code(process: _Process) -> int:
     """Wait for the end of a process whose output has ended."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    descriptor = os.pidfd_open(process.pid)  # readable when the process has ended
+    try:
+        descriptor = os.pidfd_open(process.pid)  # readable when the process has ended
+    except OSError:  # no file descriptor is left, or a kernel without
+        return await asyncio.to_thread(process.wait)
     loop.add_reader(descriptor, ended.set)
     try:
         await ended.wait()
@@ -230,12 +233,14 @@ async def _terminate(process: _Process, communication: asyncio.Future[int], *, g
     _signal_group(process, signal.SIGTERM)
     try:
         await asyncio.wait({communication}, timeout=grace_seconds)
+        if not communication.done():
+            _signal_group(process, signal.SIGKILL)
+            await asyncio.wait({communication}, timeout=AFTER_KILL_SECONDS)
     finally:
         if not communication.done():
             _signal_group(process, signal.SIGKILL)
-    await asyncio.wait({communication}, timeout=AFTER_KILL_SECONDS)
-    if communication.cancel():
-        await asyncio.wait({communication})
+            communication.cancel()
+    await asyncio.wait({communication})
 
 
 def _signal_group(process: _Process, number: signal.Signals) -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +102,17 @@ async def test_a_process_may_close_its_output_before_it_ends(tmp_path: Path) -> 
     assert outcome.timed_out
 
 
+async def test_the_end_is_found_without_a_descriptor_of_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_pid: int) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "pidfd_open", refuse)
+    outcome = await run_process(python(tmp_path, "raise SystemExit(7)"), limits=LIMITS)
+    assert outcome.exit_code == 7
+
+
 async def test_nothing_stays_open_or_unreaped(tmp_path: Path) -> None:
     def open_files() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
@@ -185,6 +198,27 @@ async def test_a_second_cancellation_does_not_wait_for_the_grace_period(tmp_path
         await asyncio.wait_for(task, 60)
     gone = Path(f"/proc/{pid}")
     await asyncio.to_thread(wait_until, lambda: not gone.exists(), timeout=60, what="the process to be waited for")
+
+
+async def test_a_second_cancellation_closes_pipes_that_somebody_else_holds(tmp_path: Path) -> None:
+    def open_files() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    child = f"{WRITE_PID}{SLEEP}"
+    code = (
+        f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}], start_new_session=True);{SLEEP}"
+    )
+    await run_process(python(tmp_path, "pass"), limits=LIMITS)  # opens what the event loop keeps
+    before = open_files()
+    task, pid = await run_until_started(python(tmp_path, code), replace(LIMITS, grace_seconds=600))
+    try:
+        task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.to_thread(wait_until, lambda: open_files() == before, timeout=60, what="the pipes to be closed")
+    finally:
+        os.kill(pid, signal.SIGKILL)
 
 
 async def test_memory_beyond_the_limit_is_refused_to_the_process(tmp_path: Path) -> None:

@@ -92,7 +92,10 @@ def unhealthy_message(timeout: str, root_cause: str) -> str:
 
 
 def describe_error(error: XAppError) -> str:
-    """Return the message of an error; if a right is missing, with what to do. Nothing tells when somebody grants it."""
+    """Return the message of an error; if a right is missing, with what to do.
+
+    The operator does not notice when somebody grants it.
+    """
     missing = error.missing if isinstance(error, AccessDenied) else ()
     if not missing or missing[0].verb == "impersonate":  # that message says it
         return error.message
