@@ -52,9 +52,13 @@ MISSING_RIGHT: Final = re.compile(rf"User {_QUOTED} cannot ([a-z]+) resource {_Q
 
 _INVALID_VALUE: Final = re.compile(
     r"(Invalid value|Unsupported value|Duplicate value): "
-    r'(?:"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|\{(?:[^}]++|\}(?!: ))*+(?:\}|\Z)|\[(?:[^\]]++|\](?!: ))*+(?:\]|\Z)|[^\s:,]+)'
+    r'(?:"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|\{(?:[^}]++|\}(?!: ))*+(?:\}|\Z)|\[(?:[^\]]++|\](?!: ))*+(?:\]|\Z)'
+    r"|[\w.+-]++(?=[:,\s]|\Z)|.*)",
+    re.DOTALL,
 )
-"""A value that has no end goes on to the end of the text."""
+"""A value that has no end, or is in the syntax of Go, goes on to the end of the text."""
+_GO_VALUE: Final = re.compile(r"(expected [a-z]+), got .*", re.DOTALL)
+"""A value in a message about types (structured-merge-diff, typed/validate.go)."""
 _ADMISSION: Final = re.compile(
     r"(?P<who>admission webhook \"[^\"]*+\" denied the request"
     r"|(?:ValidatingAdmissionPolicy|policy) (?:'[^']*+'(?: with binding '[^']*+')?|\"[^\"]*+\") denied request)"
@@ -141,7 +145,8 @@ def denying_admission(message: str) -> str | None:
 
 
 def _without_quotes(message: str) -> str:
-    return without_invalid_values(_ADMISSION.sub(_without_admission_message, message))
+    first_line = message.partition("\n")[0]  # a difference of Go values follows, for example of a pod that is changed
+    return without_invalid_values(_GO_VALUE.sub(r"\1", _ADMISSION.sub(_without_admission_message, first_line)))
 
 
 def _without_admission_message(found: re.Match[str]) -> str:

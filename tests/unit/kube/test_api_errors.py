@@ -203,6 +203,20 @@ def test_an_own_request_does_not_repeat_what_admission_says_of_the_object(who: s
     assert denying_admission(own.message) == denying_admission(other.message) == who
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        'spec.env[0]: Invalid value: core.EnvVar{Name:"A", Value:"S3cret"}: may not be used, also: S3cret',
+        'data: Invalid value: map[string]interface {}{"a":"S3cret"}: must be text',
+        'spec: Forbidden: pod updates may not change fields\n  core.PodSpec{\n- \tHostname: "S3cret",\n  }',
+        "failed to create typed patch object: .data.a: expected string, got &value.valueUnstructured{Value:S3cret}",
+    ],
+)
+def test_an_own_request_does_not_repeat_values_in_the_syntax_of_go(message: str) -> None:
+    assert "S3cret" in answer(422, message, own=False).message
+    assert "S3cret" not in answer(422, message, own=True).message
+
+
 def test_an_own_request_does_not_repeat_invalid_values() -> None:
     message = 'Lock "x" is invalid: spec.pin: Invalid value: "hunter2": spec.pin must be a number'
     assert answer(422, message, own=True).message.endswith("spec.pin: Invalid value: spec.pin must be a number")
