@@ -228,6 +228,7 @@ def test_an_own_request_does_not_repeat_invalid_values() -> None:
     [
         "ValidatingAdmissionPolicy 'deployer.xapp-operator.io' with binding 'b' denied request: use a Role",
         'admission webhook "w" denied the request without explanation',
+        'XApp "x" is invalid: <nil>: Invalid value: spec.releaseName cannot be changed: create a new XApp',
         'pods "x" is forbidden: violates PodSecurity "restricted:latest": privileged (container "main")',
     ],
 )
