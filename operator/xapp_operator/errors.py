@@ -30,6 +30,7 @@ and what to do. It never contains a secret, a value that a user sent, or a local
     │   ├── KindNotServed                not permanent: its CustomResourceDefinition may be installed later
     │   ├── ReleaseHeld                  another helm process of this operator works on it
     │   ├── ReleaseRecordDamaged         helm cannot read it either
+    │   │   └── ReleaseRecordTooLarge    helm can read it, this operator does not
     │   └── ReleaseTooLarge
     ├── KubeError
     │   ├── Unauthenticated
@@ -241,6 +242,9 @@ class KindNotServed(HelmError):
 
 class ReleaseRecordDamaged(HelmError):
     permanent = True
+
+
+class ReleaseRecordTooLarge(ReleaseRecordDamaged): ...
 
 
 class ReleaseTooLarge(HelmError):

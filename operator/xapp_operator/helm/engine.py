@@ -310,7 +310,7 @@ class HelmEngine:
 
     async def _raise_on_failure(self, call: HelmCall, outcome: ProcessResult) -> None:
         if outcome.timed_out or outcome.exit_code != 0:
-            if outcome.exit_code > 0:
+            if outcome.exit_code > 0 and not outcome.timed_out:
                 call = await _with_secrets(call)
             # In a thread: it walks through all values.
             await asyncio.to_thread(self._runner.raise_on_failure, call, outcome)

@@ -21,7 +21,7 @@ from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
 from xapp_operator.api.names import HELM_SECRET_PREFIX
 from xapp_operator.config import MIB
 from xapp_operator.domain.planning.plan_input import FAILED, PENDING, SUPERSEDED
-from xapp_operator.errors import HelmError, ReleaseRecordDamaged
+from xapp_operator.errors import HelmError, ReleaseRecordDamaged, ReleaseRecordTooLarge
 from xapp_operator.helm.manifest import manifest_objects, split_documents
 
 RELEASE_BYTES_MAX: Final = 32 * MIB
@@ -142,7 +142,8 @@ def decode_release(secret: JsonObject) -> ReleaseRecord:
     """Return the release that a Secret records.
 
     Raises:
-        ReleaseRecordDamaged: when it records none, or one of more than RELEASE_BYTES_MAX or JSON_VALUES_MAX.
+        ReleaseRecordDamaged: when it records none.
+        ReleaseRecordTooLarge: when it records one of more than RELEASE_BYTES_MAX or JSON_VALUES_MAX.
     """
     payload = _decode_payload(secret)
     info, chart = obj(payload, "info"), obj(payload, "chart")
@@ -273,7 +274,7 @@ def _decode_payload(secret: JsonObject) -> JsonObject:
         # Not orjson: it reads integers beyond 64 bits as floats, and the payload may be written back.
         data = _gunzip(packed) if packed.startswith(_GZIP_MAGIC) else packed
         if not _is_within_value_limit(data):
-            raise ReleaseRecordDamaged(
+            raise ReleaseRecordTooLarge(
                 f"this release record has more than {JSON_VALUES_MAX:,} values, so it is not read"
             )
         payload: Json = json.loads(data)
@@ -288,7 +289,7 @@ def _gunzip(packed: bytes) -> bytes:
     unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
     data = unpacker.decompress(packed, RELEASE_BYTES_MAX)
     if unpacker.unconsumed_tail:
-        raise ReleaseRecordDamaged(
+        raise ReleaseRecordTooLarge(
             f"this release record is larger than {RELEASE_BYTES_MAX // MIB} MiB unpacked: it is not read"
         )
     if not unpacker.eof:

@@ -64,6 +64,8 @@ def error_from_stderr(
     for pattern, make in _ERROR_RULES:
         if matched := pattern.search(message):
             error = make(matched, message)
+            if withheld:
+                return type(error)(shown, permanent=error.permanent)
             return error if shown == message else _with_shown(error, shown, pattern, make)
     return HelmError(shown or "helm failed without a message")
 

@@ -193,7 +193,7 @@ async def read_release_record(kube: KubeReader, namespace: str, name: str, revis
     try:
         return await asyncio.to_thread(decode_release, secret)  # a large record must not delay leases and probes
     except ReleaseRecordDamaged as error:
-        raise ReleaseRecordDamaged(f"Secret {secret_name}: {error.message}") from error
+        raise type(error)(f"Secret {secret_name}: {error.message}") from error
 
 
 def _is_rolling_back(attempt: Attempt | None, latest: RevisionInfo) -> bool:

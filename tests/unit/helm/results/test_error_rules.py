@@ -402,6 +402,13 @@ def test_a_message_that_is_withheld_keeps_its_class() -> None:
     assert error_from_stderr("Error: no s3cr3t\n", withheld="no").message == f"{WITHHELD_UNREAD}no"
 
 
+def test_the_cause_of_a_withheld_message_is_not_taken_for_that_of_helm() -> None:
+    why = 'secrets is forbidden: User "operator" cannot get resource "secrets" in API group "" in the namespace "ric"'
+    stderr = f"Error: {why.replace('operator', 'deployer')}\n"
+    error = error_from_stderr(stderr, withheld=why)
+    assert (type(error), error.message) == (AccessDenied, f"{WITHHELD_UNREAD}{why}")
+
+
 def test_a_long_error_is_trimmed() -> None:
     assert len(error_from_stderr(f"Error: {'x' * 100_000}").message) <= 2000
 
