@@ -234,6 +234,7 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "kube.api_errors._INVALID_VALUE": (
         *("Invalid value: ", 'Invalid value: "', 'Invalid value: "\\"', "Invalid value: {", "Invalid value: {}"),
         *("Invalid value: [", "Invalid value: []", "Invalid value: {: ", "Duplicate value: a", "Invalid value: a["),
+        *("Invalid value: 1", "Invalid value: 1 "),
     ),
     "kube.api_errors.MISSING_RIGHT": ('User "', 'User "\\', 'User "a" cannot ', 'User "a" cannot get resource "'),
     "kube.transport._TOKEN_PATTERN": ("a",),

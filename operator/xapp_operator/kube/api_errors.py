@@ -53,10 +53,13 @@ MISSING_RIGHT: Final = re.compile(rf"User {_QUOTED} cannot ([a-z]+) resource {_Q
 _INVALID_VALUE: Final = re.compile(
     r"(Invalid value|Unsupported value|Duplicate value): "
     r'(?:"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|\{(?:[^}]++|\}(?!: ))*+(?:\}|\Z)|\[(?:[^\]]++|\](?!: ))*+(?:\]|\Z)'
-    r"|[\w.+-]++(?=[:,]|\Z)|[^\s:\[{&(]*+[\[{&(].*)",
+    r"|[^\s:\[{&(]*+[\[{&(].*|\d[^\s:,]*+|[^\s:,]++(?=[:,]|\Z))",
     re.DOTALL,
 )
-"""A value that has no end, or is in the syntax of Go, goes on to the end of the text. Some messages have no value."""
+"""A value that has no end, or is in the syntax of Go, goes on to the end of the text.
+
+Where there is no value, as in messages of some rules of a CustomResourceDefinition, a word begins what is wrong.
+"""
 _GO_VALUE: Final = re.compile(r"(expected [a-z]+), got .*", re.DOTALL)
 """A value in a message about types (structured-merge-diff, typed/validate.go)."""
 _ADMISSION: Final = re.compile(

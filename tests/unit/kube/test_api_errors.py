@@ -217,6 +217,13 @@ def test_an_own_request_does_not_repeat_values_in_the_syntax_of_go(message: str)
     assert "S3cret" not in answer(422, message, own=True).message
 
 
+@pytest.mark.parametrize("value", ["50%", "10/20", "12", "true", "2026-11-28T03", "a+b", "7 apples"])
+def test_an_own_request_does_not_repeat_values_without_quotes(value: str) -> None:
+    shown = answer(422, f"spec.pin: Invalid value: {value}: must be another one", own=True).message
+    assert value.split(maxsplit=1)[0] not in shown
+    assert shown.endswith("must be another one")
+
+
 def test_an_own_request_does_not_repeat_invalid_values() -> None:
     message = 'Lock "x" is invalid: spec.pin: Invalid value: "hunter2": spec.pin must be a number'
     assert answer(422, message, own=True).message.endswith("spec.pin: Invalid value: spec.pin must be a number")
