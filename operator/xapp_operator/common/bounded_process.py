@@ -4,7 +4,8 @@ Knows nothing of helm or Kubernetes. At the deadline, or when the calling task i
 SIGTERM, and SIGKILL if it still runs after a grace period. A second cancellation does not wait for the grace period.
 
 `subprocess` starts it, not the event loop: uvloop forks, which copies the page tables of this process and lets it fault
-on each page that it writes afterwards. With 90 MB, that takes 10 ms of processor time and more, but `vfork` under 1 ms.
+on each page that it writes afterwards. A process that used all of its 95 MB between two starts took 20 ms of processor
+time for each, and takes 2 ms with `vfork`.
 """
 
 from __future__ import annotations

@@ -43,6 +43,10 @@ def python(folder: Path, code: str, *, stdin: bytes | None = None) -> Command:
     )
 
 
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 def alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -114,9 +118,6 @@ async def test_the_end_is_found_without_a_descriptor_of_the_process(
 
 
 async def test_nothing_stays_open_or_unreaped(tmp_path: Path) -> None:
-    def open_files() -> int:
-        return len(list(Path("/proc/self/fd").iterdir()))
-
     await run_process(python(tmp_path, "pass"), limits=LIMITS)  # opens what the event loop keeps
     before = open_files()
     await run_process(python(tmp_path, WRITE_PID, stdin=b"x"), limits=LIMITS)
@@ -201,9 +202,6 @@ async def test_a_second_cancellation_does_not_wait_for_the_grace_period(tmp_path
 
 
 async def test_a_second_cancellation_closes_pipes_that_somebody_else_holds(tmp_path: Path) -> None:
-    def open_files() -> int:
-        return len(list(Path("/proc/self/fd").iterdir()))
-
     child = f"{WRITE_PID}{SLEEP}"
     code = (
         f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}], start_new_session=True);{SLEEP}"

@@ -25,7 +25,7 @@ KEY = ("ric-namespace", "hello-xapp")
 RELEASE = "hello-release"
 
 
-class Records:
+class StoredRecords:
     """The records of a release, by name of the Secret; counts the decoded ones that exist at each request."""
 
     def __init__(self, *configs: Mapping[str, object]) -> None:
@@ -61,31 +61,31 @@ class Records:
 
 
 def test_only_one_decoded_record_is_held() -> None:
-    records = Records({"text": "first-text"}, {"text": "second-text"}, {"text": "third-text"})
+    records = StoredRecords({"text": "first-text"}, {"text": "second-text"}, {"text": "third-text"})
     assert records.read() == {"first-text", "second-text", "third-text"}
     assert len(set(records.decoded_at_once)) == 1
 
 
 def test_names_that_everybody_sees_are_no_secrets() -> None:
     config = {"one": KEY[0], "two": RELEASE, "three": "probe-chart", "four": "other-text"}
-    assert Records(config).read() == {"other-text"}
+    assert StoredRecords(config).read() == {"other-text"}
 
 
 def test_too_many_texts_of_all_revisions_are_refused() -> None:
     half = SECRETS_MAX // 2 + 1
     configs = [{"texts": [f"text-{number}-{each}" for each in range(half)]} for number in range(2)]
     with pytest.raises(HelmError, match="50,000 texts"):
-        Records(*configs).read()
+        StoredRecords(*configs).read()
 
 
 def test_a_record_that_helm_can_read_but_is_too_large_is_not_skipped() -> None:
     with pytest.raises(ReleaseRecordTooLarge, match="500,000 values"):
-        Records({"text": "first-text"}, {"numbers": [1] * (JSON_VALUES_MAX + 1)}).read()
+        StoredRecords({"text": "first-text"}, {"numbers": [1] * (JSON_VALUES_MAX + 1)}).read()
 
 
 def test_reading_ends_at_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(release_secrets, "READ_SECONDS", 0.05, raising=False)
-    records = Records({"text": "first-text"})
+    records = StoredRecords({"text": "first-text"})
     records.hangs = True
     with pytest.raises(ApiUnavailable, match=r"more than 0\.05 s"):
         records.read()
