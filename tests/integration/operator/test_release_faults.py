@@ -146,8 +146,12 @@ def test_a_permission_missing_on_deletion_is_called_so(xapps: XAppClient) -> Non
         what="the missing permission to show",
         xapp="hello",
     )
-    attempt = xapps.status("hello")["lastAttempt"]
-    assert (attempt["action"], "may not delete deployments" in attempt.get("message", "")) == ("Uninstall", True)
+
+    def deletion_failed() -> bool:  # between two tries, which follow each other after seconds
+        attempt = xapps.status("hello")["lastAttempt"]
+        return attempt["action"] == "Uninstall" and "may not delete deployments" in attempt.get("message", "")
+
+    xapps.wait_until(deletion_failed, what="a failed deletion that names the missing permission", xapp="hello")
     xapps.kubectl("create", "rolebinding", "write", "--role=write", account)
     xapps.kubectl("wait", "--for=delete", "xapp/hello", "--timeout=60s")
     assert xapps.get("deployment", "hello") is None
