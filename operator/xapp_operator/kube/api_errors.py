@@ -2,8 +2,8 @@
 
 So no layer above reads HTTP status codes, `Status` objects or exceptions of the HTTP library. The message of the API
 server is kept: it names the user, verb and resource of a missing permission, and the invalid field of an object. What
-it quotes of an object is kept only for whoever sent the request with a token of their own: errors of the operator end
-up in statuses, events and logs, which more people may read than the object.
+it quotes of an object is kept only for requests of a caller, who alone sees the error: errors of the operator end up in
+statuses, events and logs, which more people may read than the object.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _ERROR_BY_STATUS: Final[dict[int, type[KubeError]]] = {
 def error_from_response(status: int, body: bytes, *, path: str, own: bool = False) -> KubeError:
     """Return the error for an HTTP response with a status of 400 or more; `body` is a `Status` object or any text.
 
-    For `own`, a request with our own credentials, it repeats nothing that the API server may quote of the object.
+    For `own`, a request that no caller asked for, it repeats nothing that the API server may quote of the object.
     """
     try:
         decoded = orjson.loads(body)

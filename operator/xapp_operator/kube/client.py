@@ -91,6 +91,10 @@ class KubeClient:
         """
         return KubeClient(self._transport, identity=RequestIdentity.from_token(token), discovery=self.discovery)
 
+    def for_callers(self) -> KubeClient:
+        """Return a client with the same identity for requests of others, who see all that the API server says."""
+        return KubeClient(self._transport, identity=self._identity.for_callers(), discovery=self.discovery)
+
     def impersonate(self, user: str) -> KubeClient:
         """Return a client that acts as `user`, such as `system:serviceaccount:<namespace>:<name>`.
 
@@ -354,7 +358,7 @@ class KubeClient:
         )
         response = await self._transport.send(request, identity=self._identity)
         if response.status >= FIRST_ERROR_STATUS:
-            raise error_from_response(response.status, response.body, path=path, own=self._identity.token is None)
+            raise error_from_response(response.status, response.body, path=path, own=not self._identity.for_caller)
         return response
 
     async def is_allowed(
@@ -366,14 +370,9 @@ class KubeClient:
         subresource: str | None = None,
         name: str | None = None,
     ) -> bool:
-        """Ask the API server whether this identity may `verb`.
+        """Ask the API server whether this identity may `verb`, such as `get`, in a namespace or in all of them.
 
-        Args:
-            resource: the kind.
-            verb: such as `get`.
-            namespace: None means all namespaces.
-            subresource: such as `log`.
-            name: the only object; None means all objects.
+        Without `name`, it asks about all objects.
         """
         review = access_review(resource, verb, namespace=namespace, subresource=subresource, name=name)
         reviewed = await self.create(SELF_SUBJECT_ACCESS_REVIEWS, review)

@@ -55,6 +55,8 @@ class RequestIdentity:
 
     token: str | None = field(default=None, repr=False)
     impersonated_user: str | None = None
+    for_caller: bool = False
+    """Whether somebody else, who alone sees its error, asked for the request. With a token that is always so."""
 
     @classmethod
     def from_token(cls, token: str) -> RequestIdentity:
@@ -65,7 +67,14 @@ class RequestIdentity:
         """
         if _TOKEN_PATTERN.fullmatch(token) is None:
             raise Unauthenticated("the bearer token is malformed: it must be visible ASCII without spaces")
-        return cls(token=token)
+        return cls(token=token, for_caller=True)
+
+    def for_callers(self) -> RequestIdentity:
+        """Return this identity for requests of others.
+
+        Errors of other requests with our own credentials get into statuses, events and logs. They quote no object.
+        """
+        return replace(self, for_caller=True)
 
     def impersonating(self, user: str) -> RequestIdentity:
         """Return this identity acting as `user` (Impersonate-User)."""

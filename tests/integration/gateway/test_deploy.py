@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +20,12 @@ from tests.integration.gateway.gateway_client import (
     ready_status,
     stalled_status,
 )
+from tests.localcluster import Cluster
+from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import ARCHIVES, NAMESPACES, REPOSITORIES, XAPPS
 from tests.support.chart_server import ChartServer
 from tests.support.charts import CONFIGMAP_TEMPLATE, archive_name, chart_archive
+from tests.support.xapp_manifest import xapp_manifest
 
 pytestmark = pytest.mark.integration
 
@@ -56,6 +60,35 @@ def test_an_upload_becomes_an_xapp_and_a_chart_archive(client: GatewayClient) ->
     assert base64.b64decode(stored["spec"]["archive"]) == ARCHIVE
     assert stored["spec"]["digest"] == f"sha256:{DIGEST}"
     assert stored["spec"]["chart"] == {"name": "hello", "version": "0.1.0", "appVersion": "1.0"}
+
+
+def test_what_a_policy_of_the_cluster_says_is_shown(client: GatewayClient, cluster: Cluster) -> None:
+    selected = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": client.namespace}}}
+    rule = {"apiGroups": ["xapp-operator.io"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["xapps"]}
+    words = "each xApp needs a cost centre"
+    refusal = {
+        "expression": "'cost-centre' in object.metadata.?labels.orValue({})",
+        "message": words,
+        "reason": "Forbidden",
+    }
+    kind = "ValidatingAdmissionPolicy"
+    named = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": client.namespace}}
+    matched = {"matchConstraints": {**selected, "resourceRules": [rule]}, "validations": [refusal]}
+    bound = {"policyName": client.namespace, "validationActions": ["Deny"]}
+    items = [{**named, "kind": kind, "spec": matched}, {**named, "kind": f"{kind}Binding", "spec": bound}]
+    cluster.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    try:
+        wait_until(
+            lambda: client.api.is_create_forbidden(
+                XAPPS.format(client.namespace), xapp_manifest("tried", namespace=client.namespace)
+            ),
+            timeout=60,
+            what="the policy to be in force",
+        )
+        answer = client.post_deployment(client.deployment_form(), file=ARCHIVE)
+    finally:
+        cluster.kubectl("delete", f"{kind}Binding,{kind}", client.namespace)
+    assert (answer.status_code, words in answer.json()["detail"]) == (403, True)
 
 
 def test_the_location_of_a_deployment_shows_it_at_once(client: GatewayClient) -> None:

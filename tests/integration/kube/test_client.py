@@ -176,6 +176,21 @@ async def test_the_client_certificate_is_not_presented_for_another_caller(
             await user_of(client.with_token("not-a-token"))
 
 
+async def test_only_requests_of_callers_repeat_what_the_server_quotes(kube: KubeClient, namespace: str) -> None:
+    await grant_to_default(kube, namespace, {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]})
+    account = kube.with_token(await token_of(kube, namespace=namespace, name="default"))
+
+    async def refusal(client: KubeClient) -> str:
+        with pytest.raises(Invalid) as caught:
+            await client.create(CONFIGMAPS, config_map("Not-valid"), namespace=namespace)
+        return caught.value.message.partition("metadata.name: ")[2]
+
+    await eventually_async(lambda: account.is_allowed(CONFIGMAPS, "create", namespace=namespace), what="the right")
+    assert (await refusal(kube)).startswith("Invalid value: a lowercase RFC 1123")
+    for client in (kube.for_callers(), account):
+        assert (await refusal(client)).startswith('Invalid value: "Not-valid": a lowercase RFC 1123')
+
+
 async def test_an_impersonated_service_account_has_its_groups(kube: KubeClient, namespace: str) -> None:
     client = kube.impersonate(f"system:serviceaccount:{namespace}:default")
     info = obj(obj(await client.create(SELF_SUBJECT_REVIEWS, REVIEW), "status"), "userInfo")

@@ -220,7 +220,9 @@ class Authenticator:
         self.identities = Identities(unknown_per_address=settings.unknown_tokens_per_address)
         self.client_addresses = ClientAddresses.from_settings(settings)
         self._gateway_caller = (
-            Caller(client=kube, mode="none", access_reviews=self._access_reviews) if settings.auth == "none" else None
+            Caller(client=kube.for_callers(), mode="none", access_reviews=self._access_reviews)
+            if settings.auth == "none"
+            else None
         )
         self._trusts_forwarded_proto = settings.trust_forwarded_proto
         self._allows_insecure_sessions = settings.insecure_sessions
