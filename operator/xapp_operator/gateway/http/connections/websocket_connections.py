@@ -44,7 +44,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         """Handle frames, and answer all pings among them at once."""
         super().data_received(data)
-        if not self._is_accepted or self.transport.is_closing():
+        if self.transport.is_closing():
             return
         if pongs := b"".join(self.conn.data_to_send()):
             self.transport.write(pongs)
