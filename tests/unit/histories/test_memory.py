@@ -10,10 +10,12 @@ from cachetools import LRUCache
 
 from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.helm import Fault
-from tests.support.fakes.histories import LAG_SECONDS, History, run_history
+from tests.support.fakes.histories import LAG_SECONDS, STORED_CHART, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
+from tests.support.helm_tests import ENABLED, ENDLESS, store_chart
 from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
 
 KEY = (NAMESPACE, "hello")
 
@@ -55,6 +57,10 @@ def _attributes(found: object) -> Iterator[tuple[str, Any]]:
                 yield name, getattr(found, name)
 
 
+def chart_target(name: str) -> Target:
+    return Target("xapp-operator.io", "v1alpha1", "chartarchives", NAMESPACE, name)
+
+
 def fail_upgrades(history: History) -> None:
     history.cluster.helm.refusals['{"tag": "two"}'] = Fault("Internal error occurred: etcdserver: request timed out")
     history.edit(values={"tag": "two"}, test={"enabled": True})
@@ -90,10 +96,63 @@ def forbid_comparisons(history: History) -> None:
     server.patch(Target("", "v1", "configmaps", NAMESPACE, "hello"), {"data": {"tag": "by hand"}})
 
 
-@pytest.mark.parametrize(
-    "trouble", [fail_upgrades, lack_values, change_objects_by_hand, leave_the_release, forbid_comparisons]
-)
-def test_nothing_is_kept_of_an_xapp_that_is_gone(settings: Settings, trouble: Callable[[History], None]) -> None:
+def refuse(history: History, *, method: str, path: str) -> None:
+    """Let the API server refuse these requests of the operator until the XApp is deleted."""
+
+    def check(request: ApiRequest) -> None:
+        deleting = "deletionTimestamp" in (history.cluster.xapp() or {}).get("metadata", {})
+        if not deleting and request.method == method and request.path.endswith(path):
+            raise Refused(500, "InternalError", "etcdserver: request timed out")
+
+    history.cluster.refuse = check
+
+
+def refuse_status(history: History) -> None:
+    refuse(history, method="PATCH", path="/xapps/hello/status")
+    history.set_tag("two")
+
+
+def refuse_labels(history: History) -> None:
+    refuse(history, method="PATCH", path="/configmaps/hello")
+    history.set_tag("two")
+
+
+def refuse_owners_of_charts(history: History) -> None:
+    name = STORED_CHART["metadata"]["name"]
+    refuse(history, method="PATCH", path=f"/chartarchives/{name}")
+    history.cluster.server.patch(chart_target(name), {"metadata": {"ownerReferences": None}})
+
+
+def wait_for_the_chart(history: History) -> None:
+    changes = store_chart(history, "probe")
+    name = changes["archive"]["chartArchiveRef"]["name"]
+    history.cluster.latency = lambda request: 1000.0 if request.path.endswith(f"/chartarchives/{name}") else 0.0
+    history.edit(**changes)
+
+
+def run_tests_without_an_end(history: History) -> None:
+    history.edit(test=ENABLED, values={"tag": "two", **ENDLESS}, **store_chart(history, "probe"))
+
+
+TROUBLES = [
+    fail_upgrades,
+    lack_values,
+    wait_for_the_chart,
+    run_tests_without_an_end,
+    change_objects_by_hand,
+    leave_the_release,
+    forbid_comparisons,
+    refuse_status,
+    refuse_labels,
+    refuse_owners_of_charts,
+]
+
+
+@pytest.mark.parametrize("by_force", [False, True], ids=["deleted", "removed by force"])
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_nothing_is_kept_of_an_xapp_that_is_gone(
+    settings: Settings, trouble: Callable[[History], None], *, by_force: bool
+) -> None:
     during: list[str] = []
     after: list[str] = []
 
@@ -107,9 +166,12 @@ def test_nothing_is_kept_of_an_xapp_that_is_gone(settings: Settings, trouble: Ca
         trouble(history)
         await cluster.wait(10.0)
         during.extend(find(wanted, cluster.runtime))
-        history.delete()
-        assert await cluster.wait_for(lambda: cluster.xapp() is None, seconds=120.0)
-        history.uninstall_by_hand()
+        if by_force:
+            remove_by_force(history)
+        else:
+            history.delete()
+            assert await cluster.wait_for(lambda: cluster.xapp() is None, seconds=120.0)
+            history.uninstall_by_hand()
         await cluster.wait(LAG_SECONDS + 1.0)
         after.extend(find(wanted, cluster.runtime))
 
@@ -117,3 +179,44 @@ def test_nothing_is_kept_of_an_xapp_that_is_gone(settings: Settings, trouble: Ca
 
     assert len(during) > 3
     assert after == [], "\n".join(after)
+
+
+@pytest.mark.parametrize(
+    ("path", "deleted"), [("/secrets", False), ("/namespaces/ns", True)], ids=["never released", "never deleted"]
+)
+def test_nothing_is_kept_of_an_xapp_that_could_do_nothing(settings: Settings, path: str, *, deleted: bool) -> None:
+    """No object of a release starts a reconcile after it is gone."""
+    during: list[str] = []
+    after: list[str] = []
+
+    def check(request: ApiRequest) -> None:
+        if request.method == "GET" and request.path.endswith(path):
+            raise Refused(500, "InternalError", "etcdserver: request timed out")
+
+    async def happen(history: History) -> None:
+        history.cluster.refuse = check
+        history.create(archive={"chartArchiveRef": {"name": "missing"}})
+        wanted = frozenset({KEY, (history.cluster.xapp() or {})["metadata"]["uid"]})
+        await history.cluster.wait(10.0)
+        if deleted:
+            history.delete()
+            await history.cluster.wait(10.0)
+        during.extend(find(wanted, history.cluster.runtime))
+        remove_by_force(history)
+        await history.cluster.wait(10.0)
+        after.extend(find(wanted, history.cluster.runtime))
+
+    run_history(settings, happen)
+
+    assert len(during) > 3
+    assert after == [], "\n".join(after)
+
+
+def remove_by_force(history: History) -> None:
+    """Remove the XApp, its release and its chart without the operator."""
+    history.cluster.edit({"metadata": {"finalizers": None}})
+    history.delete()
+    history.uninstall_by_hand()
+    history.removed.clear()
+    for each in history.cluster.server.all("chartarchives"):
+        history.cluster.server.delete(chart_target(each["metadata"]["name"]), {})
