@@ -64,12 +64,18 @@ class Setup:
         self.changes: list[tuple[str, str]] = []
         self.stored: dict[str, Any] = repository(server.url)
         self.before_answer: Callable[[], None] = lambda: None
+        self.writing = 0
+        self.may_write = asyncio.Event()
+        self.may_write.set()
         self.repositories: RepositoryReconciler
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         status = (await request.json())["status"]
         self.charts += [status["charts"]] if "charts" in status else []
         self.before_answer()
+        self.writing += 1
+        await self.may_write.wait()
+        self.writing -= 1
         return web.json_response(self.stored | {"status": status})
 
     async def end_of_looks(self) -> None:
@@ -235,6 +241,18 @@ async def test_repositories_are_counted_by_whether_they_are_ready(setup: Setup) 
     assert setup.repositories.count_ready() == (1, 2)
     setup.repositories.update({**repository(setup.server.url), "status": {}}, deleted=False)  # acme
     await eventually(lambda: setup.repositories.count_ready()[0] > 1, what="what was written to count")
+
+
+async def test_eight_repositories_are_looked_at_at_a_time(setup: Setup) -> None:
+    setup.may_write.clear()
+    for number in range(9):
+        body = repository(setup.server.url)
+        body["metadata"].update(namespace=f"ns{number % 3}", name=f"acme{number}")
+        setup.repositories.update(body, deleted=False)
+    queue = setup.repositories._queue
+    await eventually(lambda: (setup.writing, len(queue)) == (8, 1), what="eight looks")
+    setup.may_write.set()
+    await eventually(lambda: len(setup.charts) == 9, what="the last look")
 
 
 async def test_an_index_is_read_again_once_and_not_at_every_later_look(setup: Setup) -> None:

@@ -31,6 +31,7 @@ class Setup:
     def __init__(self) -> None:
         self.server = ListWatchServer()
         self.reads = 0
+        self.readers: set[str | None] = set()
         self.changes_while_read = False
         self.changes: list[tuple[str, str]] = []
         self.secrets: SecretWatch
@@ -59,6 +60,7 @@ class Setup:
         if not request.path.endswith("/secrets/creds"):
             return await self.server.handle(request)
         self.reads += 1
+        self.readers.add(request.headers.get("Impersonate-User"))
         body = self.body()
         if self.changes_while_read:
             self.changes_while_read = False
@@ -74,7 +76,7 @@ class Setup:
 @pytest.fixture
 async def setup(connect: Connect, tmp_path: Path) -> AsyncIterator[Setup]:
     one = Setup()
-    kube, settings = await connect(one.handle), Settings(cache_dir=tmp_path)
+    kube, settings = await connect(one.handle), Settings(cache_dir=tmp_path, default_service_account="deployer")
     one.secrets = SecretWatch(kube, settings, on_status=lambda _: None)
     ReferencedObjects(
         kube,
@@ -113,6 +115,7 @@ async def test_a_watched_secret_is_read_once_until_it_changes(setup: Setup) -> N
     await eventually(lambda: setup.secrets.resource_version("ns", "creds") != known, what="the change")
     await setup.resolve()
     assert setup.reads == 2
+    assert setup.readers == {"system:serviceaccount:ns:deployer"}
 
 
 async def test_without_the_permission_to_watch_the_secret_is_read_each_time(setup: Setup) -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.fakes.api_server import FakeTransport
-from tests.support.fakes.clock import FakeClock, run_in_fake_time
+from tests.support.fakes.api_server import FakeTransport, Refused, Target
+from tests.support.fakes.clock import START, FakeClock, run_in_fake_time
 from tests.support.fakes.histories import STORED_CHART, History, make_settings, run_history, xapp_body
+from tests.support.fakes.kinds import KINDS
 from tests.support.fakes.operator import FakeCluster, fake_credentials
+from tests.unit.histories.test_memory import find
 from xapp_operator.api.names import FINALIZER
 from xapp_operator.common.bounded_process import ProcessResult
 from xapp_operator.config import Settings
@@ -82,6 +87,20 @@ def test_a_start_goes_on_if_helm_may_not_run_now(tmp_path: Path) -> None:
             assert len(cluster.server.watched) >= 4
 
     run_in_fake_time(live(), clock)
+
+
+def test_a_start_ends_if_helm_cannot_be_used(tmp_path: Path) -> None:
+    async def refuse(*_: object, **__: object) -> ProcessResult:
+        raise HelmError("helm is too old", permanent=True)
+
+    async def start() -> None:
+        cluster = FakeCluster(make_settings(tmp_path))
+        async with KubeClient(FakeTransport(cluster.server, fake_credentials())) as kube:
+            runtime = OperatorRuntime(kube, cluster.settings, Metrics(), clock=cluster.clock, start_helm=refuse)
+            with pytest.raises(HelmError, match="too old"):
+                await runtime.__aenter__()
+
+    run_in_fake_time(start())
 
 
 @pytest.mark.parametrize("plural", ["chartarchives", "configmaps"])
@@ -183,6 +202,127 @@ def test_the_networks_of_the_cluster_are_read_before_charts_are(tmp_path: Path) 
 
     paths = run_in_fake_time(start(), clock)
     assert "/api/v1/nodes" in paths
+
+
+@asynccontextmanager
+async def _running(tmp_path: Path, clock: FakeClock) -> AsyncIterator[tuple[FakeCluster, OperatorRuntime]]:
+    cluster = FakeCluster(make_settings(tmp_path), clock)
+    async with (
+        KubeClient(FakeTransport(cluster.server, fake_credentials())) as kube,
+        OperatorRuntime(kube, cluster.settings, Metrics(), clock=clock, start_helm=cluster.helm) as runtime,
+    ):
+        yield cluster, runtime
+
+
+def _repository(version: int, **spec: Any) -> dict[str, Any]:
+    """Return a ChartRepository that was looked at a moment ago."""
+    at = datetime.fromtimestamp(START, UTC).isoformat()
+    ready = {"type": "Ready", "status": "True", "reason": "Fetched", "message": "", "observedGeneration": 1}
+    return {
+        "apiVersion": "xapp-operator.io/v1alpha1",
+        "kind": "ChartRepository",
+        "metadata": {"name": "acme", "namespace": "ns", "uid": "r", "resourceVersion": str(version), "generation": 1},
+        "spec": {"url": "https://charts.example.com", **spec},
+        "status": {"lastFetched": at, "conditions": [{**ready, "lastTransitionTime": at}]},
+    }
+
+
+def test_secrets_of_a_namespace_are_watched_while_an_xapp_or_a_repository_is_there_that_may_need_one(
+    tmp_path: Path,
+) -> None:
+    clock = FakeClock()
+
+    async def live() -> None:
+        async with _running(tmp_path, clock) as (cluster, runtime):
+
+            async def watches() -> int:
+                await asyncio.sleep(1.0)
+                return cluster.server.watched.count("secrets")
+
+            runtime.update_repository(_repository(1), deleted=False)
+            assert await watches() == 0
+            runtime.update_repository(_repository(2, secretRef={"name": "creds"}), deleted=False)
+            assert await watches() == 1
+            cluster.create(xapp_body())
+            runtime.update_xapp(cluster.xapp() or {})
+            runtime.update_repository(_repository(3, secretRef={"name": "creds"}), deleted=True)
+            assert await watches() == 1
+            runtime.delete_xapp(cluster.xapp() or {})
+            assert await watches() == 0
+
+    run_in_fake_time(live(), clock)
+
+
+def test_nothing_is_kept_of_an_xapp_whose_deletion_is_seen_after_its_name_is_used_again(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def live() -> None:
+        async with _running(tmp_path, clock) as (cluster, runtime):
+            cluster.create(xapp_body())
+            first = cluster.xapp() or {}
+            cluster.delete()
+            cluster.create(xapp_body())
+            runtime.update_xapp(cluster.xapp() or {})
+            assert not await runtime.wait_removed(first, seconds=1.0)
+            runtime.delete_xapp(first)
+            assert list(find(frozenset({first["metadata"]["uid"]}), runtime)) == []
+
+    run_in_fake_time(live(), clock)
+
+
+@pytest.mark.parametrize("silent", ["chartarchives", "configmaps", "secrets", "services"])
+def test_the_last_contact_is_that_of_the_quietest_watch(tmp_path: Path, silent: str) -> None:
+    clock = FakeClock()
+
+    async def live() -> None:
+        async with _running(tmp_path, clock) as (cluster, runtime):
+
+            async def change(plurals: set[str]) -> None:
+                for (group, version), kinds in KINDS.items():
+                    for plural in plurals & kinds.keys():
+                        spec = {"template": {"spec": {"containers": [{"name": "main", "image": "x"}]}}}
+                        metadata = {"name": "changed", "labels": {"xapp-operator.io/xapp": "hello"}}
+                        body = {"metadata": metadata, "spec": {**spec["template"]["spec"], **spec}}
+                        cluster.server.create(Target(group, version, plural, "ns"), body)
+                await asyncio.sleep(5.0)
+
+            runtime.update_repository(_repository(1, secretRef={"name": "creds"}), deleted=False)
+            await asyncio.sleep(5.0)
+            watched = set(cluster.server.watched)
+            before = time.monotonic()
+            await change(watched - {silent})
+            assert runtime.last_contact <= before
+            await change({silent})
+            assert runtime.last_contact > before
+
+    run_in_fake_time(live(), clock)
+
+
+def test_a_repository_is_looked_at_after_its_interval_and_five_seconds_after_a_failure(tmp_path: Path) -> None:
+    clock = FakeClock()
+    looks: list[float] = []
+    refused = [2, 3]
+    """The looks whose status the cluster refuses."""
+
+    def handle(request: ApiRequest) -> None:
+        if request.path.endswith("/secrets/creds"):
+            looks.append(clock.monotonic())
+        if request.path.endswith("/acme/status") and len(looks) in refused:
+            raise Refused(403, "Forbidden", "chartrepositories is forbidden")
+
+    async def live() -> None:
+        cluster = FakeCluster(make_settings(tmp_path), clock)
+        transport = FakeTransport(cluster.server, fake_credentials(), refuse=handle)
+        async with (
+            KubeClient(transport) as kube,
+            OperatorRuntime(kube, cluster.settings, Metrics(), clock=clock, start_helm=cluster.helm) as runtime,
+        ):
+            body = _repository(1, secretRef={"name": "creds"}, interval="10m")
+            runtime.update_repository(body | {"status": {}}, deleted=False)
+            await asyncio.sleep(1300.0)
+
+    run_in_fake_time(live(), clock)
+    assert [after - before for before, after in itertools.pairwise(looks)] == pytest.approx([600, 5, 5, 600], abs=0.1)
 
 
 def test_metrics_that_are_read(tmp_path: Path) -> None:
