@@ -13,11 +13,11 @@ from typing import cast
 
 import pytest
 
+from tests.support.fakes.clock import FakeClock, run_in_fake_time
 from xapp_operator.api.json import JsonObject
 from xapp_operator.errors import ApiUnavailable, HelmError, ReleaseRecordTooLarge
 from xapp_operator.helm.releases.release_storage import JSON_VALUES_MAX, ReleaseRecord
 from xapp_operator.helm.results.stderr import SECRETS_MAX
-from xapp_operator.reconcile import release_secrets
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext
 from xapp_operator.reconcile.release_secrets import secrets_reader
 
@@ -47,7 +47,7 @@ class StoredRecords:
         packed = packer.compress(json.dumps(payload).encode()) + packer.flush()
         return {"data": {"release": base64.b64encode(base64.b64encode(packed)).decode()}}
 
-    def read(self) -> frozenset[str]:
+    def read(self, clock: FakeClock | None = None) -> frozenset[str]:
         async def read() -> frozenset[str]:
             return await secrets_reader(KEY, RELEASE, cast("ReconcilerContext", context))()
 
@@ -57,7 +57,7 @@ class StoredRecords:
             xapps=SimpleNamespace(get=lambda _: None),
             release_watch=SimpleNamespace(revisions=lambda *_: revisions),
         )
-        return asyncio.run(read())
+        return run_in_fake_time(read(), clock)
 
 
 def test_only_one_decoded_record_is_held() -> None:
@@ -83,9 +83,14 @@ def test_a_record_that_helm_can_read_but_is_too_large_is_not_skipped() -> None:
         StoredRecords({"text": "first-text"}, {"numbers": [1] * (JSON_VALUES_MAX + 1)}).read()
 
 
-def test_reading_ends_at_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(release_secrets, "READ_SECONDS", 0.05, raising=False)
-    records = StoredRecords({"text": "first-text"})
+def test_reading_ends_after_ten_seconds() -> None:
+    records, clock = StoredRecords({"text": "first-text"}), FakeClock()
     records.hangs = True
-    with pytest.raises(ApiUnavailable, match=r"more than 0\.05 s"):
-        records.read()
+    with pytest.raises(ApiUnavailable, match=r"more than 10 s"):
+        records.read(clock)
+    assert clock.monotonic() == pytest.approx(10.0)
+
+
+def test_the_texts_of_the_newest_twenty_revisions_are_read() -> None:
+    records = StoredRecords(*({"text": f"text-of-{number}"} for number in range(1, 23)))
+    assert records.read() == {f"text-of-{number}" for number in range(3, 23)}

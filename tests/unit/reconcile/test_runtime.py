@@ -35,6 +35,16 @@ def settings(tmp_path: Path) -> Settings:
     return make_settings(tmp_path)
 
 
+@asynccontextmanager
+async def _running(tmp_path: Path, clock: FakeClock) -> AsyncIterator[tuple[FakeCluster, OperatorRuntime]]:
+    cluster = FakeCluster(make_settings(tmp_path), clock)
+    async with (
+        KubeClient(FakeTransport(cluster.server, fake_credentials())) as kube,
+        OperatorRuntime(kube, cluster.settings, Metrics(), clock=clock, start_helm=cluster.helm) as runtime,
+    ):
+        yield cluster, runtime
+
+
 class _SilentTransport(FakeTransport):
     """The connection to an API server that does not answer a list of some kind."""
 
@@ -118,6 +128,25 @@ def test_a_start_waits_a_minute_for_each_list(tmp_path: Path, plural: str) -> No
     assert clock.monotonic() == pytest.approx(60.0, abs=0.5)
 
 
+async def _hang() -> Any:
+    await asyncio.Event().wait()
+
+
+def test_a_start_removes_what_helm_left_behind_in_an_operator_that_was_killed(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def start() -> None:
+        killed = tmp_path / "killed"
+        async with _running(tmp_path, clock) as (_, runtime):
+            killed = runtime.helm_folder.with_name("killed")
+            killed.mkdir()
+            killed.with_suffix(".lock").touch()
+        async with _running(tmp_path, clock):
+            assert not killed.exists()
+
+    run_in_fake_time(start(), clock)
+
+
 def test_a_stop_ends_everything(tmp_path: Path) -> None:
     """No task, no watch and no helm folder is left, whatever ran."""
     clock = FakeClock()
@@ -134,6 +163,8 @@ def test_a_stop_ends_everything(tmp_path: Path) -> None:
             folder = runtime.helm_folder
             async with runtime:
                 runtime.update_xapp(cluster.xapp() or {})
+                runtime._context.test_runs.start(("ns", "tested"), _hang)
+                await runtime._context.resolver.resolve(("ns", "slow"), _hang, version=1)
                 await asyncio.sleep(30.0)
                 assert cluster.condition("Ready") is not None
                 assert len(cluster.server.watched) >= 4
@@ -202,16 +233,6 @@ def test_the_networks_of_the_cluster_are_read_before_charts_are(tmp_path: Path) 
 
     paths = run_in_fake_time(start(), clock)
     assert "/api/v1/nodes" in paths
-
-
-@asynccontextmanager
-async def _running(tmp_path: Path, clock: FakeClock) -> AsyncIterator[tuple[FakeCluster, OperatorRuntime]]:
-    cluster = FakeCluster(make_settings(tmp_path), clock)
-    async with (
-        KubeClient(FakeTransport(cluster.server, fake_credentials())) as kube,
-        OperatorRuntime(kube, cluster.settings, Metrics(), clock=clock, start_helm=cluster.helm) as runtime,
-    ):
-        yield cluster, runtime
 
 
 def _repository(version: int, **spec: Any) -> dict[str, Any]:

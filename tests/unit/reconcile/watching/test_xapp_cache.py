@@ -89,7 +89,8 @@ def test_the_first_and_the_last_xapp_of_a_namespace_are_reported() -> None:
         body["metadata"] = {**body["metadata"], "name": f"x{number}", "uid": f"u{number}"}
     bodies[2]["metadata"]["namespace"] = "other"
 
-    for body in (*bodies, bodies[0]):
+    newer = {**bodies[2], "metadata": {**bodies[2]["metadata"], "resourceVersion": "6"}}
+    for body in (*bodies, bodies[0], newer):
         cache.put(body)
     assert reported == [("ns", 1), ("other", 1)]
     assert set(cache.in_namespace("ns")) == {("ns", "x0"), ("ns", "x1")}
