@@ -138,3 +138,19 @@ def test_a_step_that_follows_an_unlock_is_called_by_its_own_name(settings: Setti
     history = run_history(settings, play)
     assert history.cluster.revisions == {1: "superseded", 2: "failed", 3: "deployed"}
     assert reasons == {"UpgradeSucceeded"}
+
+
+def test_a_change_that_a_write_has_returned_does_not_wait_for_the_watch(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(20.0)
+        history.cluster.helm.pause = 3.0
+        history.set_tag("two")
+        assert await history.cluster.wait_for(lambda: len(history.helm_steps) == 2, seconds=20.0)
+        history.cluster.server.lag = 100.0
+        history.set_tag("three")
+        assert await history.cluster.wait_for(lambda: len(history.helm_steps) == 3, seconds=50.0)
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready UpgradeSucceeded"
+    assert history.deployed_tags == ["three"]
