@@ -85,6 +85,43 @@ def forbid_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeApiServer, "handle", check)
 
 
+def hide_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the hook have no pod, as a Job has none whose pods are refused."""
+    handle = FakeApiServer.handle
+
+    def check(server: FakeApiServer, request: ApiRequest, *, manager: str = "xapp-operator") -> Json:
+        if request.path.endswith("/pods") and "fieldSelector" in request.params:
+            return {"metadata": {}, "items": []}
+        return handle(server, request, manager=manager)
+
+    monkeypatch.setattr(FakeApiServer, "handle", check)
+
+
+def test_the_problem_of_a_hook_without_a_pod_comes_from_its_events(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide_pods(monkeypatch)
+
+    async def play(history: History) -> None:
+        deploy(history)
+        await wait_hook(history)
+        event = {
+            "metadata": {"name": "refused"},
+            "involvedObject": {"kind": "Pod", "name": "hello-hook"},
+            "reason": "FailedCreate",
+            "message": "exceeded quota",
+        }
+        history.cluster.server.create(Target("", "v1", "events", NAMESPACE), event)
+        await history.cluster.wait(7.0)
+        told = f"helm is installing the chart; {WAITS}: Pod hello-hook: FailedCreate: exceeded quota"
+        assert message_of(history, "Ready") == told
+        history.cluster.server.delete(Target("", "v1", "events", NAMESPACE, "refused"), {})
+        await history.cluster.wait(10.0)
+        assert message_of(history, "Ready") == f"helm is installing the chart; {WAITS}"
+
+    run_history(settings, play)
+
+
 def test_the_hook_that_helm_waits_for_is_named_with_its_problem(settings: Settings) -> None:
     async def play(history: History) -> None:
         deploy(history)
