@@ -129,6 +129,21 @@ def test_a_permanent_error_is_no_interruption(settings: Settings, monkeypatch: p
     assert (len(runs), last_test(history)["count"]) == (1, 1)
 
 
+def test_a_failure_of_which_the_record_does_not_tell_is_described_in_the_words_of_helm(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_tests(
+        monkeypatch, lambda: HelmFailed("resource Pod/ns/hello-probe not ready. status: Failed, message: Pod failed")
+    )
+
+    async def play(history: History) -> None:
+        deploy(history)
+        await wait_tested(history, "Failed")
+
+    history = run_history(settings, play)
+    assert "hook Pod ns/hello-probe failed" in outcome_of(history)[2]
+
+
 def test_an_unexpected_exception_is_not_shown_and_the_tests_run_again(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
