@@ -232,3 +232,25 @@ def test_a_right_that_is_missing_for_a_record_is_told_with_what_to_do(settings: 
         allow(history)
 
     run_history(settings, play)
+
+
+def test_a_reconcile_that_failed_is_counted_with_its_seconds(settings: Settings) -> None:
+    found: dict[str, float] = {}
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.cluster.latency = lambda request: 0.5 if request.path.endswith("/namespaces/ns") else 0.0
+        refuse(history, "GET", "/namespaces/ns", Refused(500, "InternalError", WEBHOOK))
+        history.delete()
+        await history.cluster.wait(10.0)
+        assert history.cluster.runtime is not None
+        for line in history.cluster.runtime._context.metrics.render().decode().splitlines():
+            if 'action="none",outcome="failed"' in line:
+                name, _, number = line.partition(" ")
+                found[name.partition("{")[0]] = float(number)
+        allow(history)
+
+    run_history(settings, play)
+    count = found["xapp_operator_reconcile_seconds_count"]
+    assert count > 1
+    assert found["xapp_operator_reconcile_seconds_sum"] == pytest.approx(0.5 * count)
