@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import httpx
-import uvloop
 
+from xapp_operator.common.event_loop import new_event_loop
 from xapp_operator.config import Settings
 from xapp_operator.gateway.http.connections.tls import TlsCertificate
 from xapp_operator.gateway.http.responses.dashboard_files import DashboardFiles
@@ -124,7 +124,7 @@ def serve_gateway(
 
     def run(main: Callable[[], Awaitable[None]]) -> None:
         try:
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            with asyncio.Runner(loop_factory=new_event_loop) as runner:
                 runner.run(main())  # type: ignore[arg-type]
         except BaseException as error:
             if not started.done():

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any, Final, cast
 
 import uvicorn
-import uvloop
 
+from xapp_operator.common.event_loop import new_event_loop
 from xapp_operator.config import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.app import create_app
@@ -56,7 +56,7 @@ def run(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT; return the exit status, 1 if the gateway could not start."""
     try:
         check_bind_address(settings)
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return runner.run(_serve(settings))
     except XAppError as error:
         print(f"xapp-operator gateway: {error.message}", file=sys.stderr)

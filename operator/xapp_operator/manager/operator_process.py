@@ -10,8 +10,7 @@ import signal
 from contextlib import AsyncExitStack, aclosing
 from typing import Final
 
-import uvloop
-
+from xapp_operator.common.event_loop import new_event_loop
 from xapp_operator.common.waiting import run_unless_stopped
 from xapp_operator.config import Settings
 from xapp_operator.errors import KubeError, NotFound
@@ -44,7 +43,8 @@ def run(settings: Settings) -> int:
         KubeError: when no cluster is configured, or helm has no identity (see `_require_helm_identity`).
     """
     _require_helm_identity(settings)
-    return uvloop.run(_run(settings))
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(_run(settings))
 
 
 async def _run(settings: Settings) -> int:
