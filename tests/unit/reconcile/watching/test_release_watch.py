@@ -243,3 +243,13 @@ async def test_a_list_that_is_refused_ends_the_wait(setup: Setup) -> None:
     setup.refused = False
     await setup.server.send_event("ADDED", setup.store(1, "deployed", **OURS))
     await eventually(lambda: setup.release() is not None, what="the revision")
+
+
+async def test_a_revision_that_only_a_list_has_shown_is_forgotten_with_the_watch_of_its_namespace(setup: Setup) -> None:
+    setup.store(1, "superseded")
+    await setup.start()
+    setup.store(2, "deployed")  # no event tells of it
+    await setup.releases.refresh("ric", "hello")
+    assert [each.revision for each in setup.releases.revisions("ric", "hello")] == [1, 2]
+    setup.secrets.set_needed("ric", needed=False)
+    assert setup.releases.revisions("ric", "hello") == ()
