@@ -10,7 +10,7 @@ import pytest
 from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.fakes import operator
 from tests.support.fakes.api_server import Target
-from tests.support.fakes.helm import Fault
+from tests.support.fakes.helm import Fault, HelmFailed
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history, xapp_body
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE
@@ -199,6 +199,24 @@ def test_nothing_is_taken_over_before_all_xapps_are_known(settings: Settings, mo
         await history.cluster.wait(3 * SECONDS)
         assert condition(history, "Stalled", "other")[2].startswith("ConfigMap common belongs to the XApp hello, and")
         assert history.live_tags == {"one"}
+
+    run_history(settings, play)
+
+
+def test_a_chart_that_does_not_render_is_named_when_it_adopts(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        helm, message = history.cluster.helm, "template: hello/templates/a.yaml:1:2: nil pointer evaluating {}.a"
+
+        async def fail(run: Any) -> str:
+            raise HelmFailed(message)
+
+        helm._template = fail  # type: ignore[method-assign]
+        helm.refusals['{"tag": "two"}'] = Fault(message)
+        create_other(history, "other", tag="two", adopt=True)
+        await history.cluster.wait(SECONDS)
+        assert "nil pointer" in condition(history, "Ready", "other")[2]
 
     run_history(settings, play)
 

@@ -96,6 +96,20 @@ def forbid_comparisons(history: History) -> None:
     server.patch(Target("", "v1", "configmaps", NAMESPACE, "hello"), {"data": {"tag": "by hand"}})
 
 
+def forbid_corrections(history: History) -> None:
+    """Let a change by hand be found, but not undone."""
+    server = history.cluster.server
+    apply = server.apply
+
+    def refuse(target: Target, body: Json, **options: Any) -> Json:
+        if target.plural == "configmaps" and not options.get("dry_run"):
+            raise Refused(403, "Forbidden", "configmaps is forbidden")
+        return apply(target, body, **options)
+
+    server.apply = refuse  # type: ignore[method-assign]
+    change_objects_by_hand(history)
+
+
 def refuse(history: History, *, method: str, path: str) -> None:
     """Let the API server refuse these requests of the operator until the XApp is deleted."""
 
@@ -142,6 +156,7 @@ TROUBLES = [
     change_objects_by_hand,
     leave_the_release,
     forbid_comparisons,
+    forbid_corrections,
     refuse_status,
     refuse_labels,
     refuse_owners_of_charts,

@@ -56,22 +56,23 @@ def test_a_rollback_is_over_when_another_revision_than_the_desired_one_is_deploy
 
 
 @pytest.mark.parametrize(
-    ("value", "digests", "stored", "held"),
+    ("outcome", "value", "digests", "stored", "held"),
     [
-        ("1@again", Digests("c", "old"), (), 1),
-        ("1", Digests("c", "old"), (), 1),
-        ("1@again", Digests("c", "other"), (), None),
-        ("1@again", Digests("c", "old"), (PastRevision(1, "superseded"),), None),
+        (AttemptOutcome.RUNNING, "1@again", Digests("c", "old"), (), 1),
+        (AttemptOutcome.RUNNING, "1", Digests("c", "old"), (), 1),
+        (AttemptOutcome.RUNNING, "1@again", Digests("c", "other"), (), None),
+        (AttemptOutcome.RUNNING, "1@again", Digests("c", "old"), (PastRevision(1, "superseded"),), None),
+        (AttemptOutcome.FAILED, "1@again", Digests("c", "old"), (), None),
     ],
 )
 def test_a_requested_rollback_that_had_ended_holds_its_revision_although_it_is_pruned(
-    value: str, digests: Digests, stored: tuple[PastRevision, ...], held: int | None
+    outcome: AttemptOutcome, value: str, digests: Digests, stored: tuple[PastRevision, ...], held: int | None
 ) -> None:
     body = raw()
     body["metadata"]["annotations"] = {ANNOTATION_ROLLBACK_TO: value}
     body["status"]["history"] = [{"revision": 1, "status": "superseded", "chartDigest": "c", "valuesDigest": "old"}]
     asked = XApp.model_validate(body)
-    attempt = Attempt(ROLLBACK, AttemptOutcome.RUNNING, None, first_at=1.0, last_at=2.0, rollback_to=value)
+    attempt = Attempt(ROLLBACK, outcome, None, first_at=1.0, last_at=2.0, rollback_to=value)
     draft = replace(StatusDraft.from_status(asked, now=2.0), attempt=attempt)
     there = ObservedRelease(5, DEPLOYED, "hello", digests, has_own_attempt=True, modified_at=1.0, past_revisions=stored)
     assert draft.with_finished_rollback(there, asked).held_revision == held

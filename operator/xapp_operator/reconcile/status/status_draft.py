@@ -315,12 +315,9 @@ def start_attempt(
         rollback_to=rollback_to,
         request_digest=request_digest,
     )
-    same = (
-        previous is not None
-        and (previous.action, previous.digests, previous.rollback_to) == (action, digests, rollback_to)
-        and previous.outcome in (AttemptOutcome.FAILED, AttemptOutcome.RUNNING)
-    )
-    if previous is None or not same:
+    if previous is None or previous.outcome not in (AttemptOutcome.FAILED, AttemptOutcome.RUNNING):
+        return first_attempt
+    if (previous.action, previous.digests, previous.rollback_to) != (action, digests, rollback_to):
         return first_attempt
     # Time during which no operator worked on it does not count towards the timeout.
     first_at = previous.first_at if previous.outcome is AttemptOutcome.FAILED else now

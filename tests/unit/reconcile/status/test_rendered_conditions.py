@@ -272,9 +272,14 @@ def test_a_release_in_words(release: ReleaseStatus, phrase: str) -> None:
 
 @pytest.mark.parametrize(
     ("observed", "started", "expected"),
-    [(2, BEFORE, BEFORE), (1, BEFORE, "2026-01-02T03:04:05Z"), (2, "2031-01-01T00:00:00Z", "2026-01-02T03:04:05Z")],
+    [
+        (2, BEFORE, BEFORE),
+        (1, BEFORE, "2026-01-02T03:04:05Z"),
+        (2, "2031-01-01T00:00:00Z", "2026-01-02T03:04:05Z"),
+        (2, None, "2026-01-02T03:04:05Z"),
+    ],
 )
-def test_progress_keeps_its_beginning(observed: int, started: str, expected: str) -> None:
+def test_progress_keeps_its_beginning(observed: int, started: str | None, expected: str) -> None:
     stored = {"observedGeneration": observed, "progress": {"step": "chart", "startedAt": started}}
     status = rendered(Wait(Reason.CHART_PULL_FAILED, "away"), stored=stored)
     assert status["progress"]["step"] == "chart"
