@@ -38,7 +38,8 @@ WITH_STATUS = {"xapps", "chartrepositories", "deployments"}
 WITH_GENERATION = {"xapps", "chartrepositories", "chartarchives", "deployments"}
 
 
-def _discovery(*, core: bool) -> Json:
+def discovery_of_kinds(*, core: bool) -> Json:
+    """Return what discovery tells of the kinds of the core group, or of the others."""
     verbs = ["create", "delete", "get", "list", "patch", "update", "watch"]
     groups: dict[str, list[Any]] = {}
     for (group, version), kinds in KINDS.items():
@@ -58,4 +59,4 @@ def _discovery(*, core: bool) -> Json:
     return {"kind": "APIGroupDiscoveryList", "items": items}
 
 
-DISCOVERY = {"/api": _discovery(core=True), "/apis": _discovery(core=False)}
+DISCOVERY = {"/api": discovery_of_kinds(core=True), "/apis": discovery_of_kinds(core=False)}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.fakes.kinds import DISCOVERY, KINDS, discovery_of_kinds
 from tests.unit.kube.fake_cluster import FakeCluster
 from tests.unit.reconcile.xapps import xapp
 from xapp_operator.api.json import JsonObject
@@ -21,6 +22,7 @@ from xapp_operator.reconcile.object_comparison import Comparison, ObjectComparer
 CONFIGMAP = ("", "v1", "ConfigMap")
 DEPLOYMENT = ("apps", "v1", "Deployment")
 HPAS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+SCALED_OBJECTS = Resource("keda.sh", "v1alpha1", "scaledobjects", "ScaledObject")
 CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 IGNORE = "xapp-operator.io/ignore-drift"
@@ -205,6 +207,22 @@ async def test_replicas_that_an_autoscaler_sets_are_no_drift(compared: Compared,
     found = await compared.compare(body, kind="Deployment")
     assert (found.drift.paths, found.drift.kept) == (("/spec/paused",), (("spec", "replicas"),))
     assert len([each for each in compared.cluster.requests("GET") if "autoscaler" in each.path]) == listed
+
+
+@pytest.mark.parametrize(("target", "scaled"), [("one", True), ("other", False)])
+async def test_replicas_that_a_paused_keda_object_keeps_are_no_drift(
+    compared: Compared, monkeypatch: pytest.MonkeyPatch, target: str, scaled: bool
+) -> None:
+    monkeypatch.setitem(KINDS, ("keda.sh", "v1alpha1"), {"scaledobjects": ("ScaledObject", True)})
+    monkeypatch.setitem(DISCOVERY, "/apis", discovery_of_kinds(core=False))
+    body = manifest(DEPLOYMENT, spec={"replicas": 1})
+    await compared.install(body, DEPLOYMENTS)
+    await compared.edit({"spec": {"replicas": 5}}, DEPLOYMENTS)
+    reference: JsonObject = {"scaleTargetRef": {"name": target}}  # while paused, it has no HorizontalPodAutoscaler
+    await compared.cluster.create(SCALED_OBJECTS, "scaler", namespace="ns", spec=reference)
+    found = await compared.compare(body, kind="Deployment")
+    assert (found.drift is None) is scaled
+    assert found.replicas_differ
 
 
 async def test_a_request_is_repeated_while_the_object_keeps_changing() -> None:
