@@ -131,7 +131,7 @@ class HelmEngine:
             raise HelmError(f"helm 4 is needed, this is {found or 'something else'}: set XAPP_HELM", permanent=True)
         return found
 
-    def slot(self, namespace: str, *, urgent: bool = False) -> AbstractAsyncContextManager[HelmSlot]:
+    def slot(self, namespace: str, *, urgent: bool) -> AbstractAsyncContextManager[HelmSlot]:
         """Wait for a place of the namespace, in which one call can run, and hold it until that call or the block ends.
 
         If none is free, a helm that only waits is ended: of a namespace that holds more; for an `urgent` call, also of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -13,6 +14,8 @@ from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history,
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from xapp_operator.config import Settings
+from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.kube.transport import ApiRequest
 
 DENIED = (
@@ -22,6 +25,7 @@ DENIED = (
 UNINSTALL = "{}"
 """The values of an uninstall, by which `FakeHelm.refusals` finds it."""
 RECORD = Target("", "v1", "secrets", NAMESPACE, "sh.helm.release.v1.hello.v1")
+CONFIGMAP = Target("", "v1", "configmaps", NAMESPACE, "hello")
 LABELS = {"xapp-operator.io/xapp": "hello"}
 OWNER = {"meta.helm.sh/release-name": "hello", "meta.helm.sh/release-namespace": NAMESPACE}
 KEPT = {"helm.sh/resource-policy": " Keep"}
@@ -376,3 +380,53 @@ def test_uninstall_by_a_person_is_waited_for(settings: Settings) -> None:
     history = run_history(settings, play)
     assert [each.command for each in history.helm_steps] == ["install", "uninstall", "install"]
     assert history.outcome == "Ready InstallSucceeded"
+
+
+def test_only_an_uninstall_may_take_a_place_of_its_own_namespace(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urgent: list[bool] = []
+    slot = HelmEngine.slot
+
+    def record(self: HelmEngine, namespace: str, **options: bool) -> AbstractAsyncContextManager[HelmSlot]:
+        urgent.append(options["urgent"])
+        return slot(self, namespace, **options)
+
+    monkeypatch.setattr(HelmEngine, "slot", record)
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.set_tag("two")
+        await history.cluster.wait(20.0)
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(20.0)
+        history.annotate("test-at")
+        await history.cluster.wait(20.0)
+        history.delete()
+        await wait_gone(history)
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == ["install", "upgrade", "rollback", "uninstall"]
+    assert urgent == [False, False, False, True]
+
+
+def test_the_objects_of_an_xapp_that_is_being_deleted_are_not_compared(settings: Settings) -> None:
+    refused = "Internal error occurred: etcdserver: request timed out"
+
+    def forbid_reading(request: ApiRequest) -> None:
+        assert "/configmaps/" not in request.path, f"{request.method} {request.path} during the deletion"
+
+    async def play(history: History) -> None:
+        history.create(tag="one", driftDetection={"mode": "enabled"})
+        await history.cluster.wait(20.0)
+        history.cluster.helm.faults = [Fault(refused)] * 9
+        history.delete()
+        await history.cluster.wait(10.0)
+        history.cluster.refuse = forbid_reading
+        server = history.cluster.server
+        server.patch(CONFIGMAP, {"metadata": {"labels": {"xapp-operator.io/xapp": None}}, "data": {"tag": "by hand"}})
+        await history.cluster.wait(10.0)
+        assert history.unexpected == []
+        assert not is_gone(history)
+
+    run_history(settings, play)

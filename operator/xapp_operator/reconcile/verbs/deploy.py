@@ -61,7 +61,7 @@ async def deploy(
         on_start()
         return await _run_helm(action, request, context, slot, recorded=recorded)
 
-    attempt, done = await run_step(request, context, attempt, run)
+    attempt, done = await run_step(request, context, attempt, run, urgent=False)
     if done is not None:
         digests, result = done
         request.draft = replace(request.draft, release=_release_status(request, digests, result))
@@ -120,7 +120,7 @@ async def run_step(
     attempt: Attempt,
     step: Callable[[HelmSlot], Coroutine[Any, Any, T]],
     *,
-    urgent: bool = False,
+    urgent: bool,
 ) -> tuple[Attempt, T | None]:
     """Run a helm step that can be interrupted; return how `attempt` ended, and the result if it was released.
 

@@ -57,7 +57,7 @@ async def rollback(
         await _take_over(action.revision, request, context)
         await context.helm.rollback(helm_request, slot=slot)
 
-    attempt, _ = await run_step(request, context, attempt, run)
+    attempt, _ = await run_step(request, context, attempt, run, urgent=False)
     handled = action.hold and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
     if attempt.outcome is AttemptOutcome.RELEASED:
         context.monitor.forget_inventory(request.key)

@@ -137,7 +137,7 @@ async def _run(subject: _Subject, run: TestRun, context: ReconcilerContext) -> T
         if not record.tests:
             return replace(run, outcome=TestOutcome.SUCCEEDED, message="the chart has no tests")
         await _delete_leftovers(subject, record.tests)  # may last, so it holds no place
-        async with context.helm.slot(subject.namespace) as slot:
+        async with context.helm.slot(subject.namespace, urgent=False) as slot:
             with context.held_releases.hold((subject.namespace, subject.release), subject.uid):
                 await context.helm.test(helm_request, slot=slot)
     except XAppError as error:
