@@ -81,7 +81,7 @@ async def end_tests(request: ReconcileRequest, context: ReconcilerContext) -> No
     """End the run, and delete the pods that it has left running."""
     await context.test_runs.end(request.key)
     run = request.draft.test
-    if run is None or run.ended:
+    if run is None:
         return
     message = f"the tests of revision {run.revision} were ended, because the release is changed, suspended or removed"
     run = replace(run, outcome=TestOutcome.INTERRUPTED, last_at=context.clock.now(), message=message)
