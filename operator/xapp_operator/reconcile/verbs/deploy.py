@@ -153,7 +153,7 @@ async def _name_damaged_record(request: ReconcileRequest, context: ReconcilerCon
         except ReleaseRecordDamaged as damaged:
             return ReleaseRecordDamaged(f"{damaged.message}. Then request a retry.")
         except XAppError:
-            continue
+            pass  # it cannot be read now, or is gone
     return None
 
 
