@@ -21,7 +21,10 @@ from tests.support.fakes.operator import NAMESPACE
 from tests.support.helm_tests import ENABLED, TEST, VALUES, pods
 from tests.unit.histories.test_release_inputs import secret
 from xapp_operator.config import Settings
+from xapp_operator.domain.planning.actions import RejectRequest
+from xapp_operator.domain.planning.plan_input import PlanInput
 from xapp_operator.kube.transport import ApiRequest, ApiResponse, RequestIdentity
+from xapp_operator.reconcile import reconciler
 
 LATENCY = 0.01
 """Seconds that a request takes, so that several are in flight."""
@@ -274,5 +277,28 @@ def test_two_thousand_scalers_are_read(settings: Settings, requests: Requests) -
         assert requests.runs() == [("list", 4)]
         requests.kind = lambda _: ""
         history.set_tag("two")
+
+    run_history(settings, play)
+
+
+def test_a_plan_without_end_makes_eight_actions_a_second(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await wait_ready(history)
+        times: list[float] = []
+
+        def plan_endlessly(_: PlanInput) -> RejectRequest:
+            times.append(history.cluster.clock.monotonic())
+            assert len(times) < 200, "the plan is carried out again and again without a pause"
+            return RejectRequest("test-at", "never")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(reconciler, "plan", plan_endlessly)
+            history.annotate("test-at")
+            await history.cluster.wait(10.0)
+        runs = [(at, len(list(group))) for at, group in itertools.groupby(times)]
+        assert {count for _, count in runs} == {8}
+        pauses = [round(after - before, 3) for (before, _), (after, _) in itertools.pairwise(runs)]
+        assert set(pauses[1:]) == {1.0}
 
     run_history(settings, play)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
+from tests.unit.kube.fake_cluster import FakeCluster
 from tests.unit.reconcile.xapps import xapp
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import REGISTRATION_LABELS
@@ -9,7 +14,7 @@ from xapp_operator.domain.planning.plan_input import LabelState
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.object_labels import has_labels
 from xapp_operator.monitor.xapp_monitor import UnlabelledObject
-from xapp_operator.reconcile.labels import MissingLabels, label_state, predefined_labels
+from xapp_operator.reconcile.labels import MissingLabels, absent_objects, label_state, predefined_labels
 
 
 def test_every_registration_label_has_a_value_and_is_seen_on_objects() -> None:
@@ -48,3 +53,19 @@ def test_labelling_that_failed_is_repeated_with_back_off() -> None:
     repeated = state(outdated=True, incomplete=True, seconds_until_repair=60)
     assert repeated.outdated
     assert not repeated.repair_due(1059)
+
+
+@pytest.mark.parametrize(("denied", "seconds"), [(False, 5.0), (True, 30.0)])
+def test_an_object_that_is_absent_or_may_not_be_read_is_read_again_later(denied: bool, seconds: float) -> None:
+    cluster = FakeCluster()
+    absent = absent_objects(cluster.clock)
+    candidate = UnlabelledObject(SERVICES, "ric", "hello"), 1
+
+    async def wait() -> None:
+        absent[candidate] = denied
+        await asyncio.sleep(seconds - 0.1)
+        assert candidate in absent
+        await asyncio.sleep(0.1)
+        assert candidate not in absent
+
+    cluster.run(wait())

@@ -67,7 +67,10 @@ def test_annotation_is_unhandled_until_it_is_marked(value: str) -> None:
     draft = StatusDraft.from_status(xapp, now=time.time())
     assert is_unhandled(xapp, draft.handled, "retry_at")
     assert not is_unhandled(xapp, draft.handled, "force_at")
-    assert not is_unhandled(xapp, draft.with_handled(xapp, "retry_at").handled, "retry_at")
+    handled = draft.with_handled(xapp, "retry_at").handled
+    assert not is_unhandled(xapp, handled, "retry_at")
+    removed = xapp.model_copy(update={"metadata": xapp.metadata.model_copy(update={"annotations": {}})})
+    assert not is_unhandled(removed, handled, "retry_at")
 
 
 @pytest.mark.parametrize(("observed", "held", "labelled"), [(2, 1, 3), (1, None, None), (-1, None, 3)])
