@@ -20,6 +20,7 @@ from xapp_operator.config import Settings
 
 SECONDS = 20.0
 COMMON = CONFIGMAP.replace("{{ .Release.Name }}", "common")
+HOOK = COMMON.replace("metadata:", "metadata:\n  annotations: {helm.sh/hook: post-delete}")
 CRD = """\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -111,12 +112,22 @@ def test_a_revision_from_before_the_adoption_is_the_xapps_own_after_a_rollback(
     assert history.live_tags == set()
 
 
-def test_a_chart_with_crds_is_recognized_in_a_release_of_a_person(settings: Settings) -> None:
-    """The record stores no CRDs."""
+@pytest.mark.parametrize(
+    ("name", "content", "steps"),
+    [
+        ("crds/crontab.yaml", CRD, []),
+        ("templates/hook.yaml", HOOK, []),
+        ("templates/more.yaml", COMMON, ["upgrade"]),
+    ],
+)
+def test_a_release_of_a_person_is_upgraded_if_the_chart_has_more_than_hooks_and_crds(
+    settings: Settings, name: str, content: str, steps: list[str]
+) -> None:
+    """The manifest in the record has neither."""
 
     async def play(history: History) -> None:
         history.install_by_hand("one")
-        files = {"values.yaml": "tag: one\n", "crds/crontab.yaml": CRD}
+        files = {"values.yaml": "tag: one\n", name: content}
         files |= {"templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": DEPLOYMENT}
         stored = chart_archive_manifest(chart_archive(files), namespace=NAMESPACE)
         history.cluster.create(stored)
@@ -124,8 +135,8 @@ def test_a_chart_with_crds_is_recognized_in_a_release_of_a_person(settings: Sett
         history.create(tag="one", archive=reference, adopt=True)
 
     history = run_history(settings, play)
-    assert history.outcome == "Ready InstallSucceeded"
-    assert history.helm_steps == []
+    assert history.outcome.startswith("Ready")
+    assert [each.command for each in history.helm_steps] == steps
 
 
 def test_a_release_of_an_xapp_that_exists_is_not_adopted(settings: Settings) -> None:

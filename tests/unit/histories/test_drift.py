@@ -440,3 +440,26 @@ def test_a_refused_correction_is_named_with_its_cause(
     history = run_history(settings, play)
     (message,) = set(events(history, "CorrectionRefused"))
     assert shown in message
+
+
+def test_corrections_of_an_earlier_revision_are_not_told_of_a_new_one(settings: Settings) -> None:
+    told = "it was corrected before"
+
+    async def play(history: History) -> None:
+        await install(history, driftDetection=ENABLED)
+
+        def compete(plural: str, body: Json) -> None:
+            if plural == "configmaps" and body["data"]["tag"] == "one":
+                history.cluster.server.patch(CONFIGMAP, {"data": {"tag": "rival"}}, manager="rival")
+
+        change_tag(history)
+        history.cluster.server.on_stored.append(compete)
+        await wait_drifted(history, "True", "DriftDetected", told)
+        await history.cluster.wait(40.0)  # until the pauses are long
+        history.set_tag("two")
+        await wait_drifted(history, "False", "NoDrift", "revision 2")
+        change_tag(history)
+        await wait_drifted(history, "True", "DriftDetected", "changed by kubectl", seconds=NOTICED_SECONDS)
+        assert told not in drifted(history)[2]
+
+    run_history(settings, play)

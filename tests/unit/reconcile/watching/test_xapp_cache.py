@@ -202,6 +202,7 @@ def test_a_cycle_wakes_all_its_members_when_it_closes_and_when_it_opens() -> Non
     assert apps.put("c", "a") == {"a", "b"}
     assert apps.cache.dependency_cycle(("ns", "a")) == ("a", "b", "c", "a")
     assert apps.cache.dependency_cycle(("ns", "outside")) == ()
+    assert apps.cache.dependency_cycle(("ns", "gone")) == ()
     assert apps.cache.dependents(("ns", "a")) == ("outside",)
     assert apps.put("c") == {"a", "b"}
     assert apps.cache.dependency_cycle(("ns", "b")) == ()
