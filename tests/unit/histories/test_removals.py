@@ -13,6 +13,8 @@ from tests.support.fakes.helm_records import decode_record, encode_record
 from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history, xapp_body
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
+from tests.support.helm_tests import deploy as deploy_with_tests
+from tests.support.helm_tests import wait_tested
 from xapp_operator.config import Settings
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.processes.slots import HelmSlot
@@ -395,19 +397,20 @@ def test_only_an_uninstall_may_take_a_place_of_its_own_namespace(
     monkeypatch.setattr(HelmEngine, "slot", record)
 
     async def play(history: History) -> None:
-        await install(history)
+        deploy_with_tests(history, test={"enabled": False})
+        await history.cluster.wait(20.0)
         history.set_tag("two")
         await history.cluster.wait(20.0)
         history.annotate("rollback-to", "1")
         await history.cluster.wait(20.0)
         history.annotate("test-at")
-        await history.cluster.wait(20.0)
+        await wait_tested(history, "Succeeded", revision=3)
         history.delete()
         await wait_gone(history)
 
     history = run_history(settings, play)
     assert [each.command for each in history.helm_steps] == ["install", "upgrade", "rollback", "uninstall"]
-    assert urgent == [False, False, False, True]
+    assert urgent == [False, False, False, False, True]  # the fourth is of the tests
 
 
 def test_the_objects_of_an_xapp_that_is_being_deleted_are_not_compared(settings: Settings) -> None:
