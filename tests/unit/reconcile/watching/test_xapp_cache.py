@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.reconcile.xapps import raw
+from xapp_operator.api.json import obj
+from xapp_operator.api.names import ANNOTATION_VALUES_TEXT
 from xapp_operator.reconcile.watching.xapp_cache import XAppCache
 
 KEY = ("ns", "hello")
@@ -77,8 +79,12 @@ def test_integers_beyond_64_bits_are_stored() -> None:
     assert str(2**70).encode() in entry.data
 
 
-def test_managed_fields_are_not_stored() -> None:
-    assert b"managedFields" not in XAppCache().put(raw()).data
+def test_managed_fields_and_the_text_of_the_values_are_not_stored() -> None:
+    body = raw()
+    body["metadata"]["annotations"] = {ANNOTATION_VALUES_TEXT: "a: 1 # one", "kept": "yes"}
+    metadata = obj(XAppCache().put(body).parse()[0], "metadata")
+    assert "managedFields" not in metadata
+    assert metadata["annotations"] == {"kept": "yes"}
 
 
 def test_the_first_and_the_last_xapp_of_a_namespace_are_reported() -> None:

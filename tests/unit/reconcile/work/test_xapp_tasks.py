@@ -272,6 +272,34 @@ async def test_nothing_begins_after_the_stop() -> None:
     assert not any(lookup.resolver.is_running(("ns", str(number))) for number in range(9))
 
 
+async def test_the_stop_waits_for_turns_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 1)
+    lookup = SlowLookup()
+    assert await lookup.resolve() is None
+    assert await lookup.resolver.resolve(("ns", "waits"), lookup.operation, version=1) is None
+    lookup.resolver.cancel(KEY)
+    await lookup.resolver.stop()
+    assert not [each for each in asyncio.all_tasks() if each.get_name().startswith("place")]
+
+
+@pytest.mark.parametrize("rounds", range(8))
+async def test_who_is_forgotten_while_it_gets_a_place_is_not_told(monkeypatch: pytest.MonkeyPatch, rounds: int) -> None:
+    """Whatever the event loop has done by then."""
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 1)
+    lookup, waits = SlowLookup(), ("ns", "waits")
+    assert await lookup.resolve() is None
+    assert await lookup.resolver.resolve(waits, lookup.operation, version=1) is None
+    lookup.resolver.forget(KEY)
+    for _ in range(rounds):
+        await asyncio.sleep(0)
+    told = lookup.done.qsize()
+    lookup.resolver.forget(waits)
+    for _ in range(8):
+        await asyncio.sleep(0)
+    assert lookup.done.qsize() == told
+    await lookup.resolver.stop()
+
+
 def test_a_turn_is_kept_for_a_minute() -> None:
     async def ask_after(seconds: float) -> int:
         """Return how many operations have begun when the holder of the turn asks again after so long."""
