@@ -73,20 +73,22 @@ class _ReleaseState:
         If no watch tells all that the result depends on, it must have been compared after `since`.
         """
         key, live = _key_of(found), found.live
-        if live is None and found.watched and found.expires:
+        if found.has_expired:
             return True
         if live is not None and (live.deleting or self.managed.get(key) == live.helm_fields):
             return True
-        version, comparison, compared_at = self.compared.get(key, (None, None, 0.0))
-        if comparison is None or comparison.denied or version != _version_of(found):
+        if key not in self.compared:
+            return False
+        version, comparison, compared_at = self.compared[key]
+        if comparison.denied or version != _version_of(found):
             return False
         return not comparison.may_become_wrong or compared_at > since
 
     def forget_comparison(self, found: ReleaseObject) -> None:
         """Forget how an object compares if that can change without a change of the object that a watch shows."""
-        _, comparison, _ = self.compared.get(_key_of(found), (None, None, 0.0))
-        if found.live is None or (comparison is not None and comparison.may_become_wrong):
-            self.compared.pop(_key_of(found), None)
+        key = _key_of(found)
+        if key in self.compared and (found.live is None or self.compared[key][1].may_become_wrong):
+            del self.compared[key]
 
     def was_compared(self, found: ReleaseObject) -> bool:
         key = _key_of(found)
@@ -102,7 +104,8 @@ class _ReleaseState:
             self.managed.pop(key, None)
 
     def drift(self, found: Iterable[ReleaseObject]) -> DriftState:
-        results = [self.compared[_key_of(each)][1] for each in found if _key_of(each) in self.compared]
+        keys = [_key_of(each) for each in found if not each.has_expired]
+        results = [self.compared[key][1] for key in keys if key in self.compared]
         problems = [each for each in results if each.unknown]
         return DriftState(
             objects=tuple(each.drift for each in results if each.drift is not None),

@@ -10,9 +10,11 @@ import pytest
 
 from tests.support.fakes.api_server import FakeApiServer, Refused, Target
 from tests.support.fakes.helm_records import decode_record, encode_record
+from tests.support.fakes.histories import CONFIGMAP as CONFIGMAP_TEMPLATE
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
+from tests.unit.histories.situations.actions import store
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile import drift
@@ -23,6 +25,8 @@ DEPLOYMENT = Target("apps", "v1", "deployments", NAMESPACE, "hello")
 LABEL = "xapp-operator.io/xapp"
 NOTICED_SECONDS = 20.0
 ENABLED = {"mode": "enabled"}
+JOB = Target("batch", "v1", "jobs", NAMESPACE, "brief")
+CLUSTER_ROLE = Target("rbac.authorization.k8s.io", "v1", "clusterroles", "", "brief")
 HPA = Target("autoscaling", "v2", "horizontalpodautoscalers", NAMESPACE, "scaler")
 
 
@@ -359,6 +363,30 @@ def test_drift_is_found_again_after_a_restart_and_ends_with_an_upgrade(settings:
 
     history = run_history(settings, play)
     assert len(events(history, "DriftDetected")) == 1
+
+
+@pytest.mark.parametrize("target", [JOB, CLUSTER_ROLE], ids=["watched", "not watched"])
+def test_an_object_that_expires_drifts_while_it_exists(settings: Settings, target: Target) -> None:
+    """Jobs expire; other kinds may have a field of the same name."""
+    kind, group = target.kind, f"{target.group}/v1"
+    body = f"apiVersion: {group}\nkind: {kind}\nmetadata: {{name: brief}}\nspec: {{ttlSecondsAfterFinished: 9}}\n"
+
+    async def play(history: History) -> None:
+        server = history.cluster.server
+        server.unwatchable.add("clusterroles")
+        history.create(archive=store(history, brief=body, tag=CONFIGMAP_TEMPLATE))
+        await history.cluster.wait(NOTICED_SECONDS)
+        server.patch(target, {"status": {"conditions": [{"type": "Complete", "status": "True"}]}})
+        server.patch(target, {"spec": {"ttlSecondsAfterFinished": 8}}, manager="kubectl")
+        history.annotate("reconcile-at")
+        await wait_drifted(history, "True", "DriftDetected", f"{kind} brief", "/spec/ttlSecondsAfterFinished")
+        server.delete(target, {})
+        if target is CLUSTER_ROLE:
+            await history.cluster.wait(NOTICED_SECONDS)
+            history.annotate("reconcile-at")
+        await wait_drifted(history, "False", "NoDrift")
+
+    run_history(settings, play)
 
 
 def test_a_disabled_detection_asks_and_says_nothing(settings: Settings, requests: Requests) -> None:
