@@ -42,11 +42,10 @@ def create_other(history: History, name: str, **spec: Any) -> None:
 
 
 def common_archive(history: History) -> Json:
-    """Store a chart whose object has the same name in every release, and return the reference to it."""
-    stored = chart_archive_manifest(
-        chart_archive({"values.yaml": "tag: one\n", "templates/configmap.yaml": COMMON}, name="common"),
-        namespace=NAMESPACE,
-    )
+    """Store a chart without appVersion whose object has the same name in every release; return the reference to it."""
+    files = {"Chart.yaml": "{apiVersion: v2, name: common, version: 0.1.0}", "values.yaml": "tag: one\n"}
+    packed = chart_archive({**files, "templates/configmap.yaml": COMMON}, name="common")
+    stored = chart_archive_manifest(packed, namespace=NAMESPACE)
     history.cluster.create(stored)
     return {"chartArchiveRef": {"name": stored["metadata"]["name"]}, "digest": stored["spec"]["digest"]}
 
@@ -139,6 +138,23 @@ def test_a_release_of_a_person_is_upgraded_if_the_chart_has_more_than_hooks_and_
     assert [each.command for each in history.helm_steps] == steps
 
 
+def test_a_release_of_a_person_is_upgraded_if_it_cannot_be_recognized(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.install_by_hand("one")
+        helm, template = history.cluster.helm, history.cluster.helm._template
+
+        async def fail_once(run: Any) -> str:
+            helm._template = template  # type: ignore[method-assign]
+            raise HelmFailed("template: hello/templates/a.yaml:1:2: nil pointer evaluating {}.a")
+
+        helm._template = fail_once  # type: ignore[method-assign]
+        history.create(tag="one", adopt=True)
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready UpgradeSucceeded"
+    assert [each.command for each in history.helm_steps] == ["upgrade"]
+
+
 def test_a_release_of_an_xapp_that_exists_is_not_adopted(settings: Settings) -> None:
     async def play(history: History) -> None:
         history.create(tag="one")
@@ -156,6 +172,7 @@ def test_objects_of_an_xapp_that_exists_are_not_taken_over(settings: Settings) -
         archive = common_archive(history)
         history.create(tag="one", archive=archive)
         await history.cluster.wait(SECONDS)
+        assert "appVersion" not in (history.cluster.xapp() or {})["status"]["release"]
         create_other(history, "other", tag="two", archive=archive, adopt=True)
         await history.cluster.wait(SECONDS)
         status, reason, message = condition(history, "Stalled", "other")
