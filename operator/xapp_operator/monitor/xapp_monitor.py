@@ -80,10 +80,6 @@ class ReleaseObject:
     watched: bool
     expires: bool
 
-    @property
-    def has_expired(self) -> bool:
-        return self.live is None and self.watched and self.expires
-
 
 @dataclass(frozen=True, slots=True)
 class UnlabelledObject:

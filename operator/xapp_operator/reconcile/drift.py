@@ -73,7 +73,7 @@ class _ReleaseState:
         If no watch tells all that the result depends on, it must have been compared after `since`.
         """
         key, live = _key_of(found), found.live
-        if found.has_expired:
+        if _has_expired(found):
             return True
         if live is not None and (live.deleting or self.managed.get(key) == live.helm_fields):
             return True
@@ -104,7 +104,7 @@ class _ReleaseState:
             self.managed.pop(key, None)
 
     def drift(self, found: Iterable[ReleaseObject]) -> DriftState:
-        keys = [_key_of(each) for each in found if not each.has_expired]
+        keys = [_key_of(each) for each in found if not _has_expired(each)]
         results = [self.compared[key][1] for key in keys if key in self.compared]
         problems = [each for each in results if each.unknown]
         return DriftState(
@@ -116,6 +116,10 @@ class _ReleaseState:
 
 def _key_of(found: ReleaseObject) -> ManifestKey:
     return found.group, found.key
+
+
+def _has_expired(found: ReleaseObject) -> bool:
+    return found.live is None and found.watched and found.expires
 
 
 def _key_of_drifted(found: DriftedObject) -> ManifestKey:
