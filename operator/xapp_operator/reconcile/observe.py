@@ -288,8 +288,9 @@ class Observer:
 
     async def _observe_live_state(self, xapp: XApp, draft: StatusDraft) -> MonitorReport:
         report = self._context.monitor.report(xapp.key)
-        recent = _is_recent_step(draft, report.status, now=self._context.clock.now())
-        if report.status is HealthStatus.HEALTHY or recent:
+        if report.status is HealthStatus.HEALTHY or _is_recent_step(
+            draft, report.status, now=self._context.clock.now()
+        ):
             return report
         cause = await find_root_cause(self._context.kube, report.unhealthy)
         if cause is None:

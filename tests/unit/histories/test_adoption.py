@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from xapp_operator.api.names import FINALIZER
 from xapp_operator.config import Settings
 
 SECONDS = 20.0
+NOT_RENDERED = "template: hello/templates/a.yaml:1:2: nil pointer evaluating {}.a"
 COMMON = CONFIGMAP.replace("{{ .Release.Name }}", "common")
 HOOK = COMMON.replace("metadata:", "metadata:\n  annotations: {helm.sh/hook: post-delete}")
 CRD = """\
@@ -39,6 +41,16 @@ def create_other(history: History, name: str, **spec: Any) -> None:
     body = xapp_body(**spec)
     body["metadata"]["name"] = name
     history.cluster.create(body)
+
+
+def fail_to_render(history: History, told: Callable[[], None] = lambda: None) -> None:
+    """Let helm template fail; each time, `told` is called."""
+
+    async def fail(run: Any) -> str:
+        told()
+        raise HelmFailed(NOT_RENDERED)
+
+    history.cluster.helm._template = fail  # type: ignore[method-assign]
 
 
 def common_archive(history: History) -> Json:
@@ -141,13 +153,8 @@ def test_a_release_of_a_person_is_upgraded_if_the_chart_has_more_than_hooks_and_
 def test_a_release_of_a_person_is_upgraded_if_it_cannot_be_recognized(settings: Settings) -> None:
     async def play(history: History) -> None:
         history.install_by_hand("one")
-        helm, template = history.cluster.helm, history.cluster.helm._template
-
-        async def fail_once(run: Any) -> str:
-            helm._template = template  # type: ignore[method-assign]
-            raise HelmFailed("template: hello/templates/a.yaml:1:2: nil pointer evaluating {}.a")
-
-        helm._template = fail_once  # type: ignore[method-assign]
+        template = history.cluster.helm._template
+        fail_to_render(history, lambda: setattr(history.cluster.helm, "_template", template))
         history.create(tag="one", adopt=True)
 
     history = run_history(settings, play)
@@ -235,13 +242,8 @@ def test_a_chart_that_does_not_render_is_named_when_it_adopts(settings: Settings
     async def play(history: History) -> None:
         history.create(tag="one")
         await history.cluster.wait(SECONDS)
-        helm, message = history.cluster.helm, "template: hello/templates/a.yaml:1:2: nil pointer evaluating {}.a"
-
-        async def fail(run: Any) -> str:
-            raise HelmFailed(message)
-
-        helm._template = fail  # type: ignore[method-assign]
-        helm.refusals['{"tag": "two"}'] = Fault(message)
+        fail_to_render(history)
+        history.cluster.helm.refusals['{"tag": "two"}'] = Fault(NOT_RENDERED)
         create_other(history, "other", tag="two", adopt=True)
         await history.cluster.wait(SECONDS)
         assert "nil pointer" in condition(history, "Ready", "other")[2]

@@ -11,13 +11,13 @@ from cachetools import LRUCache
 from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import LAG_SECONDS, STORED_CHART, History, run_history
-from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.support.helm_tests import ENABLED, ENDLESS, store_chart
+from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, allow, forbidden, refuse
 from xapp_operator.config import Settings
-from xapp_operator.kube.transport import ApiRequest
 
 KEY = (NAMESPACE, "hello")
+TIMED_OUT = Refused(500, "InternalError", "etcdserver: request timed out")
 
 
 def find(wanted: frozenset[object], root: object) -> Iterator[str]:
@@ -73,67 +73,40 @@ def lack_values(history: History) -> None:
 def change_objects_by_hand(history: History) -> None:
     history.edit(driftDetection={"mode": "enabled"})
     changed = {"metadata": {"labels": {"xapp-operator.io/xapp-name": None}}, "data": {"tag": "by hand"}}
-    history.cluster.server.patch(Target("", "v1", "configmaps", NAMESPACE, "hello"), changed)
+    history.cluster.server.patch(CONFIGMAP_TARGET, changed)
 
 
 def leave_the_release(history: History) -> None:
     history.orphaned = True
     history.edit(deletionPolicy="Orphan")
-    history.cluster.server.patch(Target("", "v1", "configmaps", NAMESPACE, "hello"), {"data": {"tag": "by hand"}})
+    history.cluster.server.patch(CONFIGMAP_TARGET, {"data": {"tag": "by hand"}})
 
 
 def forbid_comparisons(history: History) -> None:
     """Let nobody apply the ConfigMap, also not as a trial."""
-    server = history.cluster.server
-    apply = server.apply
-
-    def refuse(target: Target, body: Json, **options: Any) -> Json:
-        if target.plural == "configmaps":
-            raise Refused(403, "Forbidden", "configmaps is forbidden")
-        return apply(target, body, **options)
-
-    server.apply = refuse  # type: ignore[method-assign]
-    server.patch(Target("", "v1", "configmaps", NAMESPACE, "hello"), {"data": {"tag": "by hand"}})
+    refuse(history, "PATCH", "/configmaps/hello", forbidden("configmaps"))
+    history.cluster.server.patch(CONFIGMAP_TARGET, {"data": {"tag": "by hand"}})
 
 
 def forbid_corrections(history: History) -> None:
     """Let a change by hand be found, but not undone."""
-    server = history.cluster.server
-    apply = server.apply
-
-    def refuse(target: Target, body: Json, **options: Any) -> Json:
-        if target.plural == "configmaps" and not options.get("dry_run"):
-            raise Refused(403, "Forbidden", "configmaps is forbidden")
-        return apply(target, body, **options)
-
-    server.apply = refuse  # type: ignore[method-assign]
+    refuse(history, "PATCH", "/configmaps/hello", forbidden("configmaps"), dry_run=False)
     change_objects_by_hand(history)
 
 
-def refuse(history: History, *, method: str, path: str) -> None:
-    """Let the API server refuse these requests of the operator until the XApp is deleted."""
-
-    def check(request: ApiRequest) -> None:
-        deleting = "deletionTimestamp" in (history.cluster.xapp() or {}).get("metadata", {})
-        if not deleting and request.method == method and request.path.endswith(path):
-            raise Refused(500, "InternalError", "etcdserver: request timed out")
-
-    history.cluster.refuse = check
-
-
 def refuse_status(history: History) -> None:
-    refuse(history, method="PATCH", path="/xapps/hello/status")
+    refuse(history, "PATCH", "/xapps/hello/status", TIMED_OUT)
     history.set_tag("two")
 
 
 def refuse_labels(history: History) -> None:
-    refuse(history, method="PATCH", path="/configmaps/hello")
+    refuse(history, "PATCH", "/configmaps/hello", TIMED_OUT)
     history.set_tag("two")
 
 
 def refuse_owners_of_charts(history: History) -> None:
     name = STORED_CHART["metadata"]["name"]
-    refuse(history, method="PATCH", path=f"/chartarchives/{name}")
+    refuse(history, "PATCH", f"/chartarchives/{name}", TIMED_OUT)
     history.cluster.server.patch(chart_target(name), {"metadata": {"ownerReferences": None}})
 
 
@@ -181,6 +154,7 @@ def test_nothing_is_kept_of_an_xapp_that_is_gone(
         trouble(history)
         await cluster.wait(10.0)
         during.extend(find(wanted, cluster.runtime))
+        allow(history)
         if by_force:
             remove_by_force(history)
         else:
@@ -204,12 +178,8 @@ def test_nothing_is_kept_of_an_xapp_that_could_do_nothing(settings: Settings, pa
     during: list[str] = []
     after: list[str] = []
 
-    def check(request: ApiRequest) -> None:
-        if request.method == "GET" and request.path.endswith(path):
-            raise Refused(500, "InternalError", "etcdserver: request timed out")
-
     async def happen(history: History) -> None:
-        history.cluster.refuse = check
+        refuse(history, "GET", path, TIMED_OUT)
         history.create(archive={"chartArchiveRef": {"name": "missing"}})
         wanted = frozenset({KEY, (history.cluster.xapp() or {})["metadata"]["uid"]})
         await history.cluster.wait(10.0)

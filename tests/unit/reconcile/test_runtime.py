@@ -6,7 +6,7 @@ import asyncio
 import gc
 import itertools
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,10 +36,12 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @asynccontextmanager
-async def _running(tmp_path: Path, clock: FakeClock) -> AsyncIterator[tuple[FakeCluster, OperatorRuntime]]:
+async def _running(
+    tmp_path: Path, clock: FakeClock, *, refuse: Callable[[ApiRequest], None] = lambda _: None
+) -> AsyncIterator[tuple[FakeCluster, OperatorRuntime]]:
     cluster = FakeCluster(make_settings(tmp_path), clock)
     async with (
-        KubeClient(FakeTransport(cluster.server, fake_credentials())) as kube,
+        KubeClient(FakeTransport(cluster.server, fake_credentials(), refuse=refuse)) as kube,
         OperatorRuntime(kube, cluster.settings, Metrics(), clock=clock, start_helm=cluster.helm) as runtime,
     ):
         yield cluster, runtime
@@ -332,12 +334,7 @@ def test_a_repository_is_looked_at_after_its_interval_and_five_seconds_after_a_f
             raise Refused(403, "Forbidden", "chartrepositories is forbidden")
 
     async def live() -> None:
-        cluster = FakeCluster(make_settings(tmp_path), clock)
-        transport = FakeTransport(cluster.server, fake_credentials(), refuse=handle)
-        async with (
-            KubeClient(transport) as kube,
-            OperatorRuntime(kube, cluster.settings, Metrics(), clock=clock, start_helm=cluster.helm) as runtime,
-        ):
+        async with _running(tmp_path, clock, refuse=handle) as (_, runtime):
             body = _repository(1, secretRef={"name": "creds"}, interval="10m")
             runtime.update_repository(body | {"status": {}}, deleted=False)
             await asyncio.sleep(1300.0)
