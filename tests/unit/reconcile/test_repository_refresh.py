@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -182,15 +183,15 @@ async def test_a_repository_that_is_deleted_while_its_status_is_written_stays_aw
 @pytest.mark.parametrize(
     ("status", "asked"),
     [
-        ({}, None),
-        (looked_at(301), None),
-        (looked_at(-3600), None),
-        (looked_at(10, ready="False"), None),
-        (looked_at(10, generation=0), None),
-        (looked_at(10), "now"),
-        (looked_at(3600), "2020-01-01T00:00:00Z"),
-        (looked_at(3600), "2999-01-01T00:00:00Z"),
-        (looked_at(10), "2020-01-01T00:00:00"),
+        (dict, None),
+        (partial(looked_at, 301), None),
+        (partial(looked_at, -3600), None),
+        (partial(looked_at, 10, ready="False"), None),
+        (partial(looked_at, 10, generation=0), None),
+        (partial(looked_at, 10), "now"),
+        (partial(looked_at, 3600), "2020-01-01T00:00:00Z"),
+        (partial(looked_at, 3600), "2999-01-01T00:00:00Z"),
+        (partial(looked_at, 10), "2020-01-01T00:00:00"),
     ],
     ids=[
         "new",
@@ -205,9 +206,9 @@ async def test_a_repository_that_is_deleted_while_its_status_is_written_stays_aw
     ],
 )
 async def test_after_a_restart_a_repository_is_looked_at_once_that_is_due(
-    setup: Setup, status: dict[str, Any], asked: str | None
+    setup: Setup, status: Callable[[], dict[str, Any]], asked: str | None
 ) -> None:
-    setup.show(repository(setup.server.url, asked=asked) | {"status": status})
+    setup.show(repository(setup.server.url, asked=asked) | {"status": status()})
     await eventually(lambda: setup.charts == [1], what="the look")
     assert setup.changes == [("ns", "acme")]
 

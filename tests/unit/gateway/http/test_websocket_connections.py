@@ -101,18 +101,33 @@ def test_an_upgrade_that_is_no_handshake_is_refused(request_bytes: bytes) -> Non
 
 
 @pytest.mark.parametrize(
-    ("headers", "status"),
-    [(["X-A: " + "a" * 8200], 431), (["X-A: " + "a" * 8100], 101), (["Content-Length: 0"], 101)],
+    "request_bytes",
+    [get("/open", *HANDSHAKE, "X-A: " + "a" * 8200), get("/open?" + "a" * 8200, *HANDSHAKE)],
+    ids=["header", "path"],
 )
-def test_the_lines_of_a_handshake_are_bounded(headers: list[str], status: int) -> None:
+def test_a_long_line_of_a_handshake_gets_one_response(request_bytes: bytes) -> None:
     async def test() -> None:
         server = HttpServer()
         connection = server.connect()
-        connection.send(get("/open", *HANDSHAKE, *headers))
+        connection.send(request_bytes)
         await settle()
-        assert connection.received.startswith(f"HTTP/1.1 {status} ".encode())
-        assert server.refused == ([] if status == 101 else [(ADDRESS, 431, "websocket-handshake")])
-        assert connection.is_closing() is (status != 101)
+        assert [status for status, _, _ in responses(connection.received)] == [431]
+        assert server.refused == [(ADDRESS, 431, "websocket-handshake")]
+        assert connection.is_closing()
+
+    in_simulated_time(test)
+
+
+@pytest.mark.parametrize("header", ["X-A: " + "a" * 8100, "Content-Length: 0"])
+def test_a_handshake_within_the_limits_is_accepted(header: str) -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        connection.send(get("/open", *HANDSHAKE, header))
+        await settle()
+        assert connection.received.startswith(b"HTTP/1.1 101 ")
+        assert server.refused == []
+        assert not connection.is_closing()
 
     in_simulated_time(test)
 

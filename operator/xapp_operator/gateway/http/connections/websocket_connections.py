@@ -42,9 +42,12 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Handle frames, and answer all pings among them at once."""
+        """Handle frames, and answer all pings among them at once.
+
+        A handshake that the library refuses is answered by `BoundedHttpProtocol`.
+        """
         super().data_received(data)
-        if self.transport.is_closing():
+        if not self._is_accepted or self.transport.is_closing():
             return
         if pongs := b"".join(self.conn.data_to_send()):
             self.transport.write(pongs)
