@@ -129,17 +129,18 @@ def test_a_revision_from_before_the_adoption_is_the_xapps_own_after_a_rollback(
         ("crds/crontab.yaml", CRD, []),
         ("templates/hook.yaml", HOOK, []),
         ("templates/more.yaml", COMMON, ["upgrade"]),
+        ("templates/deployment.yaml", "", ["upgrade"]),
     ],
 )
-def test_a_release_of_a_person_is_upgraded_if_the_chart_has_more_than_hooks_and_crds(
+def test_a_release_of_a_person_is_upgraded_if_the_chart_has_less_or_more_than_hooks_and_crds(
     settings: Settings, name: str, content: str, steps: list[str]
 ) -> None:
     """The manifest in the record has neither."""
 
     async def play(history: History) -> None:
         history.install_by_hand("one")
-        files = {"values.yaml": "tag: one\n", name: content}
-        files |= {"templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": DEPLOYMENT}
+        templates = {"templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": DEPLOYMENT}
+        files = {"values.yaml": "tag: one\n", **templates, name: content}
         stored = chart_archive_manifest(chart_archive(files), namespace=NAMESPACE)
         history.cluster.create(stored)
         reference = {"chartArchiveRef": {"name": stored["metadata"]["name"]}, "digest": stored["spec"]["digest"]}

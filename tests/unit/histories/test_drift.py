@@ -11,7 +11,7 @@ import pytest
 from tests.support.fakes.api_server import FakeApiServer, Refused, Target
 from tests.support.fakes.helm_records import decode_record, encode_record
 from tests.support.fakes.histories import CONFIGMAP as CONFIGMAP_TEMPLATE
-from tests.support.fakes.histories import History, run_history
+from tests.support.fakes.histories import RESYNC_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import store
@@ -183,19 +183,21 @@ def test_a_forbidden_comparison_is_unknown(settings: Settings, requests: Request
     run_history(settings, play)
 
 
-def test_a_comparison_that_stays_forbidden_is_asked_for_with_pauses(settings: Settings, requests: Requests) -> None:
-    """The pauses are no whole seconds in the end: backoff_max_seconds of these settings is none."""
+@pytest.mark.parametrize(("longest", "least", "most"), [(RESYNC_SECONDS / 3, 8, 14), (300.0, 6, 10)])
+def test_a_comparison_that_stays_forbidden_is_asked_for_with_pauses(
+    settings: Settings, requests: Requests, longest: float, least: int, most: int
+) -> None:
 
     async def play(history: History) -> None:
         await install(history)
         requests.refuses = lambda request: request.path.endswith("/configmaps/hello") and "dryRun" in request.params
         change_tag(history)
         await history.cluster.wait(240.0)
-        assert 8 <= requests.of(CONFIGMAP, "PATCH", dry_run=True) <= 14
+        assert least <= requests.of(CONFIGMAP, "PATCH", dry_run=True) <= most
         requests.refuses = lambda _: False
         change_tag(history, "one")
 
-    run_history(settings, play)
+    run_history(settings.model_copy(update={"backoff_max_seconds": longest}), play)
 
 
 @pytest.mark.parametrize(

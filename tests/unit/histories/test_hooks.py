@@ -267,3 +267,16 @@ def test_an_unexpected_exception_in_a_report_does_not_end_the_step(
         history.unexpected.clear()
 
     assert warnings(run_history(settings, play)) == []
+
+
+def test_a_change_that_a_report_has_returned_does_not_wait_for_the_watch(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        deploy(history, seconds="8s")
+        await wait_hook(history)
+        await history.cluster.wait(3.0)  # until the status tells that helm runs
+        history.cluster.server.lag = 90.0
+        history.edit(values={"tag": "two", "seconds": "0s"})
+        assert await history.cluster.wait_for(lambda: len(history.helm_steps) == 2, seconds=20.0)
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready UpgradeSucceeded"

@@ -64,6 +64,19 @@ def test_a_run_is_ended_when_the_release_is_changed_suspended_or_removed(
     run_history(settings, play)
 
 
+def test_a_run_of_which_the_status_no_longer_tells_is_ended_too(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        deploy(history, values={**ENDLESS}, timeout="1h")
+        await wait_running(history)
+        xapp = Target("xapp-operator.io", "v1alpha1", "xapps", NAMESPACE, "hello", "status")
+        history.cluster.server.patch(xapp, {"status": {"lastTest": None}})
+        await history.cluster.wait(5.0)
+        upgrade(history)
+        await wait_tested(history, "Succeeded", revision=2)
+
+    run_history(settings, play)
+
+
 def test_a_suspension_deletes_only_the_pod_that_runs(settings: Settings) -> None:
     async def play(history: History) -> None:
         deploy(history, "a", "b", values={"seconds": "6s"})

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.fakes.histories import History, run_history
+from tests.support.fakes.histories import STORED_CHART, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, Kill
+from tests.unit.histories.situations.actions import create_other
 from xapp_operator.config import Settings
 
 
@@ -154,3 +155,26 @@ def test_a_change_that_a_write_has_returned_does_not_wait_for_the_watch(settings
     history = run_history(settings, play)
     assert history.outcome == "Ready UpgradeSucceeded"
     assert history.deployed_tags == ["three"]
+
+
+def test_a_step_that_waited_for_its_place_is_not_made_for_an_older_spec(settings: Settings) -> None:
+    """The status that tells of the wait has returned the newer one, and no event has ended the step yet."""
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        cluster.helm.pause = 8.0
+        cluster.create(STORED_CHART)
+        create_other(history)
+        assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=20.0)
+        history.create(tag="one")
+        await cluster.wait(4.0)
+        cluster.server.lag = 100.0
+        history.set_tag("two")
+        assert await cluster.wait_for(lambda: len(history.helm_steps) == 1, seconds=60.0)
+        history.note("delete other")
+        cluster.delete("other")
+        await cluster.wait(150.0)
+        history.removed.clear()
+
+    history = run_history(settings.model_copy(update={"helm_concurrency": 1}), play)
+    assert [each.what for each in history.helm_steps] == ['{"tag": "two"}']

@@ -121,6 +121,13 @@ def run_tests_without_an_end(history: History) -> None:
     history.edit(test=ENABLED, values={"tag": "two", **ENDLESS}, **store_chart(history, "probe"))
 
 
+def delete_while_helm_fails(history: History) -> None:
+    """Let a new process read the record of a release that is being removed, so that it compares no objects."""
+    history.cluster.helm.faults = [Fault("Internal error occurred: etcdserver: request timed out")] * 4
+    history.delete()
+    history.cluster.restart()
+
+
 TROUBLES = [
     fail_upgrades,
     lack_values,
@@ -133,6 +140,7 @@ TROUBLES = [
     refuse_status,
     refuse_labels,
     refuse_owners_of_charts,
+    delete_while_helm_fails,
 ]
 
 

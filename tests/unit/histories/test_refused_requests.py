@@ -203,6 +203,29 @@ def test_what_admission_says_of_an_object_is_told_nowhere(settings: Settings, co
     run_history(settings, play)
 
 
+@pytest.mark.parametrize(("code", "reason"), [(403, "AccessDenied"), (422, "ChartPullFailed")])
+def test_a_repository_that_may_not_be_created_is_told_and_asked_for_once_in_a_reconcile(
+    settings: Settings, code: int, reason: str
+) -> None:
+    async def play(history: History) -> None:
+        refuse(history, "POST", "/chartrepositories", Refused(code, "Forbidden" if code == 403 else "Invalid", WEBHOOK))
+        history.create(
+            method="Remote Chart Repository", url="https://127.0.0.1:1", repoName="acme", chartName="x", archive=None
+        )
+        await history.cluster.wait(60.0)
+        assert condition(history, "Stalled")[:2] == ("True", reason)
+        assert WEBHOOK in condition(history, "Stalled")[2]
+        assert history.cluster.transport is not None
+        asked = [each for each in history.cluster.transport.requests if each.path.endswith("/chartrepositories")]
+        assert len([each for each in asked if each.method == "POST"]) <= 2, "at the creation, and after the status"
+        allow(history)
+        history.annotate("retry-at")
+        assert await history.cluster.wait_for(lambda: "loopback" in condition(history, "Ready")[2], seconds=60.0)
+        history.delete()
+
+    assert run_history(settings, play).outcome == "gone"
+
+
 DENIED = 'x is forbidden: User "u" cannot {verb} resource "{kind}" in API group "" in the namespace "ns"'
 
 

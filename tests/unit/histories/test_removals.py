@@ -56,12 +56,13 @@ async def wait_gone(history: History, *, seconds: float = 60.0) -> None:
     assert await history.cluster.wait_for(lambda: is_gone(history), seconds=seconds)
 
 
-def delete_namespace(history: History) -> None:
-    """Begin to delete the namespace, as `kubectl delete namespace` does: its objects follow."""
+def delete_namespace(history: History, *, with_xapp: bool = True) -> None:
+    """Begin to delete the namespace, as `kubectl delete namespace` does: its objects follow, and the XApp with them."""
     server, namespace = history.cluster.server, Target("", "v1", "namespaces", "", NAMESPACE)
     server.patch(namespace, {"metadata": {"finalizers": ["kubernetes"]}})
     server.delete(namespace, {})
-    history.delete()
+    if with_xapp:
+        history.delete()
 
 
 def delete_records(history: History) -> None:
@@ -433,3 +434,60 @@ def test_the_objects_of_an_xapp_that_is_being_deleted_are_not_compared(settings:
         assert not is_gone(history)
 
     run_history(settings, play)
+
+
+def test_kinds_that_may_not_be_listed_become_one_event(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are many where a RoleBinding is missing, and what is missing is the same for all."""
+    refuse(monkeypatch, lambda request: request.path.endswith(("/ingresses", "/poddisruptionbudgets")))
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.cluster.helm.refusals[UNINSTALL] = Fault("no release provided")  # helm can read none of the records
+        history.cluster.server.patch(RECORD, {"data": {"release": "bm90IGEgcmVsZWFzZQ=="}})
+        history.delete()
+        await wait_gone(history)
+
+    ((_, message),) = events(run_history(settings, play), "LeftBehind")
+    assert message.startswith("cannot GET /apis/")
+
+
+def test_an_xapp_that_is_not_being_deleted_keeps_its_release_when_its_namespace_goes(settings: Settings) -> None:
+    """Otherwise it would be installed again, where nothing can be created."""
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.leave_behind("uninstalling")
+        delete_namespace(history, with_xapp=False)
+        history.cluster.helm.refusals[UNINSTALL] = Fault(DENIED)
+        assert await history.cluster.wait_for(lambda: history.outcome == "Stalled AccessDenied", seconds=60.0)
+        await history.cluster.wait(5.0)
+        assert {each.command for each in history.helm_steps} == {"install", "uninstall"}
+        assert len([each for each in history.helm_steps if each.command == "install"]) == 1
+        history.delete()
+        await wait_gone(history)
+        history.removed.clear()  # Kubernetes deletes what is left
+        delete_records(history)
+
+    run_history(settings, play)
+
+
+@pytest.mark.parametrize("policy", ["Uninstall", "Orphan"])
+def test_a_release_that_cannot_be_uninstalled_is_named_unless_it_is_to_stay(settings: Settings, policy: str) -> None:
+    def forbid(request: ApiRequest) -> None:
+        if request.path.endswith("/secrets"):
+            raise Refused(403, "Forbidden", "secrets is forbidden")
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.edit(deletionPolicy=policy)
+        history.cluster.refuse = forbid
+        history.cluster.restart()
+        await history.cluster.wait(20.0)
+        delete_namespace(history)
+        await wait_gone(history)
+        history.removed.clear()  # Kubernetes deletes what is left
+        history.cluster.refuse = lambda _: None
+        delete_records(history)
+
+    told = [message.partition(",")[0] for _, message in events(run_history(settings, play), "LeftBehind")]
+    assert told == (["the namespace is being deleted"] if policy == "Uninstall" else [])

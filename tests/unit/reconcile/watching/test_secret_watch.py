@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.support.eventually import eventually
 from tests.unit.kube.conftest import Connect
@@ -149,3 +150,14 @@ async def test_a_cluster_wide_watch_names_its_setting(connect: Connect) -> None:
     error = await eventually(lambda: secrets.unavailable("other"), what="the refusal")
     assert "XAPP_SECRETS_WATCH" in error.message
     await secrets.stop()
+
+
+async def test_a_secret_that_is_only_named_like_a_record_is_no_revision(setup: Setup) -> None:
+    setup.secrets.set_needed("ric", needed=True)
+    await eventually(lambda: setup.secrets.is_watched("ric"), what="the first list")
+    with capture_logs() as logs:
+        await setup.put("sh.helm.release.v1.hello.v1")
+        await eventually(lambda: setup.secrets.resource_version("ric", "sh.helm.release.v1.hello.v1"), what="the Secret")
+    assert logs == []
+    assert setup.releases.revisions("ric", "hello") == ()
+    assert setup.released == []
