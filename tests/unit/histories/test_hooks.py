@@ -32,6 +32,7 @@ spec:
 """
 VALUES = "tag: one\nlabels: {}\nseconds: 40s\npolicy: before-hook-creation\n"
 FAILS = {"labels": "{xapp-operator.io/test-fail: Error}"}
+READY = ("Ready", "True")
 WAITS = "it waits for the hook Pod hello-hook"
 PULL = {"reason": "ErrImagePull", "message": "no such image"}
 PULL_CAUSE = "pod hello-hook: container main: ErrImagePull: no such image"
@@ -269,14 +270,23 @@ def test_an_unexpected_exception_in_a_report_does_not_end_the_step(
     assert warnings(run_history(settings, play)) == []
 
 
-def test_a_change_that_a_report_has_returned_does_not_wait_for_the_watch(settings: Settings) -> None:
+def test_a_change_that_a_report_has_returned_is_known_when_the_step_ends(settings: Settings) -> None:
+    """No watch has shown it yet, but an XApp is not called Ready for a spec that is known to be outdated."""
+    ready: set[int] = set()
+
     async def play(history: History) -> None:
+        def note(plural: str, body: Json) -> None:
+            found = body["status"]["conditions"] if plural == "xapps" else []
+            ready.update(each["observedGeneration"] for each in found if (each["type"], each["status"]) == READY)
+
         deploy(history, seconds="8s")
         await wait_hook(history)
         await history.cluster.wait(3.0)  # until the status tells that helm runs
+        history.cluster.server.on_stored.append(note)
         history.cluster.server.lag = 90.0
         history.edit(values={"tag": "two", "seconds": "0s"})
         assert await history.cluster.wait_for(lambda: len(history.helm_steps) == 2, seconds=20.0)
 
     history = run_history(settings, play)
     assert history.outcome == "Ready UpgradeSucceeded"
+    assert ready == {2}
