@@ -75,10 +75,10 @@ def pods(history: History) -> dict[str, str]:
     return {each["metadata"]["name"]: each["metadata"]["uid"] for each in history.cluster.server.all("pods")}
 
 
-def runs_by_outcome(metrics: str) -> dict[str, float]:
-    """Return how many runs of tests ended with each outcome."""
+def runs_by_outcome(metrics: str, *, action: str = "test") -> dict[str, float]:
+    """Return how many runs of tests, or other actions, ended with each outcome."""
     lines = (line for line in metrics.splitlines() if line.startswith("xapp_operator_reconcile"))
-    found = (line.split("outcome=")[1] for line in lines if "_count{" in line and 'action="test"' in line)
+    found = (line.split("outcome=")[1] for line in lines if "_count{" in line and f'action="{action}"' in line)
     return {each.split('"')[1]: float(each.split()[-1]) for each in found}
 
 

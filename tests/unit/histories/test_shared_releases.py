@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, PAUSE_SECONDS, History, run_history, xapp_body
-from tests.support.helm_tests import ENDLESS, deploy, pods, wait_running
+from tests.support.helm_tests import ENDLESS, deploy, pods, runs_by_outcome, wait_running
 from tests.unit.histories.situations.actions import store
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest
@@ -97,6 +97,9 @@ def test_a_step_is_not_made_for_a_release_that_another_xapp_has_changed_meanwhil
         await history.cluster.wait(60.0)
         assert "belongs to the XApp hello." in ready(history)[2]
         assert history.cluster.condition("Released", "other") is None
+        assert history.cluster.runtime is not None
+        metrics = history.cluster.runtime._context.metrics.render().decode()
+        assert runs_by_outcome(metrics, action="upgrade") == {"succeeded": 1.0, "interrupted": 1.0}
 
     history = run_history(settings, play)
     assert history.deployed_tags == ["one"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from tests.support.fakes.helm import Fault
+from tests.support.fakes.helm import FakeHelm, Fault, _Run
 from tests.support.fakes.histories import History, run_history
 from xapp_operator.config import Settings
 
@@ -83,3 +85,27 @@ def test_failure_of_helm_is_reported_at_once(settings: Settings) -> None:
         assert history.outcome == "NotReady InstallFailed"
 
     run_history(settings, play)
+
+
+@pytest.mark.parametrize("time", ["first_deployed", "last_deployed"])
+def test_times_that_helm_does_not_print_are_left_out(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, time: str
+) -> None:
+    install = FakeHelm._install
+
+    async def omit(self: FakeHelm, run: _Run) -> str:
+        record = json.loads(await install(self, run))
+        del record["info"][time]
+        return json.dumps(record)
+
+    monkeypatch.setattr(FakeHelm, "_install", omit)
+
+    async def play(history: History) -> None:
+        history.create(tag="one")
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready InstallSucceeded"
+    release = (history.cluster.xapp() or {})["status"]["release"]
+    name = {"first_deployed": "firstDeployed", "last_deployed": "lastDeployed"}
+    assert name.pop(time) not in release
+    assert all(other in release for other in name.values())

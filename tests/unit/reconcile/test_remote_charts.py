@@ -199,3 +199,26 @@ async def test_a_repository_that_fails_is_named_until_it_answers(setup: Setup) -
     setup.charts.statuses.clear()
     setup.annotate("retry-at", "now")
     await setup.wait_deployed("0.1.0")
+
+
+async def test_a_repository_that_fails_again_is_not_one_that_failed_all_the_time(setup: Setup) -> None:
+    tries: list[int] = []
+
+    def note(plural: str, body: Json) -> None:
+        progress = body["status"].get("progress", {}) if plural == "xapps" and "status" in body else {}
+        if "nextTryAt" in progress:
+            tries.append(progress["attempt"])
+
+    setup.cluster.server.on_stored.append(note)
+    setup.charts.statuses[INDEX] = HTTPStatus.INTERNAL_SERVER_ERROR
+    setup.create(version="0.3.0")
+    await setup.wait(lambda: len(tries) > 1, "the second try")
+    setup.charts.statuses.clear()
+    setup.annotate("retry-at", "now")
+    await setup.wait(lambda: "0.3.0" in setup.ready().get("message", ""), "the answer of the repository")
+    before = len(tries)
+    setup.charts.statuses[INDEX] = HTTPStatus.INTERNAL_SERVER_ERROR
+    setup.annotate("retry-at", "again")
+    await setup.wait(lambda: len(tries) > before, "the failure of the repository")
+    assert tries[:2] == [1, 2]
+    assert tries[before] == 1

@@ -155,9 +155,10 @@ async def test_a_cluster_wide_watch_names_its_setting(connect: Connect) -> None:
 async def test_a_secret_that_is_only_named_like_a_record_is_no_revision(setup: Setup) -> None:
     setup.secrets.set_needed("ric", needed=True)
     await eventually(lambda: setup.secrets.is_watched("ric"), what="the first list")
+    name = "sh.helm.release.v1.hello.v1"
     with capture_logs() as logs:
-        await setup.put("sh.helm.release.v1.hello.v1")
-        await eventually(lambda: setup.secrets.resource_version("ric", "sh.helm.release.v1.hello.v1"), what="the Secret")
+        await setup.put(name)
+        await eventually(lambda: setup.secrets.resource_version("ric", name), what="the Secret")
     assert logs == []
     assert setup.releases.revisions("ric", "hello") == ()
     assert setup.released == []
