@@ -165,7 +165,7 @@ class RepositoryReconciler:
 
     def repository_version(self, xapp: XApp) -> int:
         """Return a number that changes with the ChartRepository of `xapp` and the Secrets to which that refers."""
-        return self._versions.get((xapp.metadata.namespace, xapp.spec.repo_name or ""), 0)
+        return self._versions.get(_repository_key(xapp), 0)
 
     async def resolve_repository(self, xapp: XApp) -> Repository:
         """Return the repository of `xapp`'s chart, with the credentials of its ChartRepository.
@@ -175,10 +175,7 @@ class RepositoryReconciler:
             IdentityConflict: when it has another URL.
             ChartSourceError: when its credentials cannot be read.
         """
-        spec = xapp.spec
-        if spec.url is None or spec.repo_name is None:
-            raise ValueError("only remote charts have a repository")
-        key = (xapp.metadata.namespace, spec.repo_name)
+        spec, key = xapp.spec, _repository_key(xapp)
         cached = self._cached.get(key)
         if cached is None:
             raise RepositoryNotSaved(f"the ChartRepository {spec.repo_name} does not exist yet")
@@ -196,7 +193,7 @@ class RepositoryReconciler:
         Raises:
             KubeError: when the cluster refuses it.
         """
-        namespace, name = xapp.metadata.namespace, xapp.spec.repo_name or ""
+        namespace, name = _repository_key(xapp)
         try:
             raw = await create_chart_repository(self._kube, {"url": xapp.spec.url}, namespace=namespace, name=name)
         except AlreadyExists:
@@ -266,6 +263,11 @@ class RepositoryReconciler:
         self._loaded.pop(key, None)
         self._invalidations += 1
         self._versions[key] = self._invalidations
+
+
+def _repository_key(xapp: XApp) -> NamespacedName:
+    """Return the namespace and the name of the ChartRepository; an uploaded chart has none, and so no name of it."""
+    return xapp.metadata.namespace, xapp.spec.repo_name or ""
 
 
 def _secret_names(model: ChartRepository) -> frozenset[str]:

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from tests.support.fakes.helm import FakeHelm, Fault, _Run
-from tests.support.fakes.histories import History, run_history
+from tests.support.fakes.histories import CONFIGMAP, STORED_CHART, History, run_history, xapp_body
+from tests.unit.histories.situations.actions import store
 from xapp_operator.config import Settings
 
 STATUS = "PATCH /apis/xapp-operator.io/v1alpha1/namespaces/ns/xapps/hello/status"
@@ -74,6 +75,53 @@ def test_step_that_was_asked_for_is_recorded_before_helm_runs(settings: Settings
 
     run_history(settings, play)
     assert writes[:2] == [STATUS, "upgrade: create record pending-upgrade"]
+
+
+@pytest.mark.parametrize("name", ["force-at", "retry-at", "rollback-to", "reconcile-at"])
+def test_install_with_an_annotation_is_recorded_before_helm_runs(settings: Settings, name: str) -> None:
+    async def play(history: History) -> None:
+        body = xapp_body()
+        body["metadata"]["annotations"] = {f"xapp-operator.io/{name}": "1"}
+        history.cluster.create(STORED_CHART)
+        history.cluster.create(body)
+        await history.cluster.wait(10.0)
+
+    writes = run_history(settings, play).cluster.writes
+    assert writes.index(STATUS) < writes.index("install: create record pending-install")
+
+
+def test_chart_that_is_waited_for_is_reported_although_objects_are_too(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.cluster.server.lag, history.cluster.helm.pause = 0.1, 0.05
+        history.cluster.set_outage(on=True)
+        history.create(tag="one")
+        await history.cluster.wait(0.5)
+        history.cluster.latency = lambda request: 10.0 if "/chartarchives/" in request.path else 0.0
+        history.edit(archive=store(history, version="0.2.0", cm=CONFIGMAP))
+        await history.cluster.wait(1.0)
+        assert history.cluster.revisions == {1: "deployed"}
+        assert (history.cluster.xapp() or {})["status"]["progress"]["step"] == "chart"
+        history.cluster.set_outage(on=False)
+
+    run_history(settings, play)
+
+
+def test_dependent_that_is_waited_for_is_reported_although_objects_are_too(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.cluster.server.lag, history.cluster.helm.pause = 0.1, 0.05
+        history.cluster.set_outage(on=True)
+        history.create(tag="one")
+        other = xapp_body(dependsOn=[{"name": "hello"}])
+        other["metadata"]["name"] = "other"
+        history.cluster.create(other)
+        await history.cluster.wait(0.5)
+        history.delete()
+        await history.cluster.wait(0.5)
+        assert history.cluster.revisions == {1: "deployed"}
+        assert history.outcome == "NotReady DependencyNotReady"
+        history.cluster.set_outage(on=False)
+
+    run_history(settings, play)
 
 
 def test_failure_of_helm_is_reported_at_once(settings: Settings) -> None:

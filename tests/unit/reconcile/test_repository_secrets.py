@@ -25,6 +25,12 @@ URL = "https://charts.example.com"
 REMOTE = xapp(method="Remote Chart Repository", url=URL, repoName="acme", chartName="hello")
 
 
+REPOSITORY: dict[str, Any] = {
+    "metadata": {"name": "acme", "namespace": "ns", "uid": "r", "resourceVersion": "1", "generation": 1},
+    "spec": {"url": URL, "secretRef": {"name": "creds"}},
+}
+
+
 class Setup:
     """A server with one Secret, whose password is the number of its version, and a ChartRepository that uses it."""
 
@@ -34,6 +40,8 @@ class Setup:
         self.readers: set[str | None] = set()
         self.changes_while_read = False
         self.changes: list[tuple[str, str]] = []
+        self.versions: list[int] = []
+        """The versions of the ChartRepository: without one, and then as a test has noted them."""
         self.secrets: SecretWatch
         self.repositories: RepositoryReconciler
 
@@ -92,11 +100,8 @@ async def setup(connect: Connect, tmp_path: Path) -> AsyncIterator[Setup]:
         on_change=lambda *key: one.changes.append(key),
     )
     await one.change()
-    repository: dict[str, Any] = {
-        "metadata": {"name": "acme", "namespace": "ns", "uid": "r", "resourceVersion": "1", "generation": 1},
-        "spec": {"url": URL, "secretRef": {"name": "creds"}},
-    }
-    one.repositories.update(repository, deleted=False)
+    one.versions = [one.repositories.repository_version(REMOTE)]
+    one.repositories.update(REPOSITORY, deleted=False)
     assert one.repositories.reads_secrets("ns")
     assert not one.repositories.reads_secrets("other")
     yield one
@@ -146,3 +151,27 @@ async def test_a_secret_of_another_name_or_namespace_changes_nothing(setup: Setu
     assert setup.changes == []
     setup.repositories.invalidate_secret("ns", "creds")
     assert setup.changes == [("ns", "acme")]
+
+
+def test_each_state_of_a_repository_has_a_version_of_its_own(setup: Setup) -> None:
+    """So that an answer of a state that is gone is never taken for one of the present state."""
+
+    def note() -> None:
+        setup.versions.append(setup.repositories.repository_version(REMOTE))
+
+    def update(version: int, *, uid: str = "r", deleted: bool = False, **spec: Any) -> None:
+        metadata = {**REPOSITORY["metadata"], "resourceVersion": str(version), "uid": uid}
+        setup.repositories.update({"metadata": metadata, "spec": {**REPOSITORY["spec"], **spec}}, deleted=deleted)
+
+    note()
+    update(2, interval="6m")
+    note()
+    setup.repositories.invalidate_secret("ns", "creds")
+    note()
+    update(3, uid="again", interval="6m")
+    note()
+    assert len(set(setup.versions)) == 5, setup.versions
+    update(4, uid="again", deleted=True)
+    assert setup.repositories.repository_version(REMOTE) == setup.versions[0]
+    update(5, uid="once more")
+    assert setup.repositories.repository_version(REMOTE) not in setup.versions

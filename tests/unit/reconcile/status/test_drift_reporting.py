@@ -131,11 +131,13 @@ def test_there_is_one_event_each_time_drift_begins(before: str | None, after: st
     assert (begun.reason if begun else None) == reason
 
 
-def test_the_condition_keeps_its_time_while_its_status_stays() -> None:
-    xapp = with_condition("True")
+@pytest.mark.parametrize(("before", "drift"), [("True", DRIFT), ("False", DriftState())])
+def test_the_condition_keeps_its_time_while_its_status_stays(before: str, drift: DriftState) -> None:
+    """It says nevertheless of which generation it is."""
+    xapp = with_condition(before)
     draft = replace(StatusDraft.from_status(xapp, now=time.time()), release=ReleaseStatus(revision=3))
     conditions = ConditionSet(xapp.status.conditions or (), generation=2, now=NOW)
-    set_drifted(conditions, xapp, draft, DRIFT)
+    set_drifted(conditions, xapp, draft, drift)
     found = cast("Condition", conditions.get(DRIFTED))
     assert found.last_transition_time.day == 1
     assert found.observed_generation == 2
