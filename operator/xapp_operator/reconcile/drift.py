@@ -165,6 +165,10 @@ class DriftDetector:
         """Keep the manifest of a revision for the next comparison, so that it is not read again."""
         self._manifests[key] = (revision, manifest)
 
+    def drop_manifest(self, key: NamespacedName) -> None:
+        """Drop the manifest that was kept, because no comparison follows."""
+        self._manifests.pop(key, None)
+
     def record_correction(
         self, key: NamespacedName, corrected: Iterable[DriftedObject], refusal: CorrectionRefusal | None
     ) -> None:

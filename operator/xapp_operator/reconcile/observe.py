@@ -277,6 +277,7 @@ class Observer:
         if xapp.spec.drift_detection.mode == "disabled":
             context.drift.forget(key)
         if xapp.spec.drift_detection.mode == "disabled" or xapp.spec.suspend:
+            context.drift.drop_manifest(key)
             return None
         drift = await context.drift.find_drift(xapp, revision, requested=requested)
         pause = context.correction_backoff.next_repair_at(key) - context.clock.monotonic()

@@ -9,6 +9,7 @@ import pytest
 from tests.support.fakes.histories import STORED_CHART, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, Kill
+from tests.support.helm_tests import runs_by_outcome
 from tests.unit.histories.situations.actions import create_other
 from xapp_operator.config import Settings
 
@@ -84,6 +85,9 @@ def test_a_forced_upgrade_that_a_change_of_the_spec_interrupts_is_made_once(sett
         revisions = history.cluster.revisions
         assert revisions[max(revisions)] == "deployed"
         assert [number for number, status in revisions.items() if status == "superseded"] == [1]
+        assert history.cluster.runtime is not None
+        metrics = history.cluster.runtime._context.metrics.render().decode()
+        assert runs_by_outcome(metrics, action="upgrade").keys() <= {"succeeded", "interrupted"}
 
     history = run_history(settings, play, check)
     assert 2 <= len(history.helm_steps) <= 3

@@ -178,6 +178,25 @@ def test_nothing_is_kept_of_an_xapp_that_is_gone(
     assert after == [], "\n".join(after)
 
 
+def test_the_manifest_of_a_suspended_release_is_not_kept(settings: Settings) -> None:
+    """A new process reads it once, to learn what the release consists of, and it may have megabytes."""
+    kept: list[str] = []
+
+    async def happen(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        history.edit(suspend=True)
+        await history.cluster.wait(10.0)
+        history.cluster.restart()
+        await history.cluster.wait(10.0)
+        kept.extend(find(frozenset({KEY}), history.cluster.runtime))
+
+    run_history(settings, happen)
+
+    assert kept
+    assert [path for path in kept if "manifests" in path] == []
+
+
 @pytest.mark.parametrize(
     ("path", "deleted"), [("/secrets", False), ("/namespaces/ns", True)], ids=["never released", "never deleted"]
 )
