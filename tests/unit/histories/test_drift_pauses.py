@@ -6,8 +6,9 @@ import random
 
 import pytest
 
+from tests.support.fakes.api_server import Refused
 from tests.support.fakes.histories import CONFIGMAP, History, run_history
-from tests.unit.histories.situations.actions import install, set_live_tag, store
+from tests.unit.histories.situations.actions import allow, install, refuse, set_live_tag, store
 from tests.unit.histories.situations.drift import CLUSTER_ROLE
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest
@@ -49,3 +50,19 @@ def test_a_pause_lasts_to_its_end_although_an_upgrade_has_the_manifest_at_hand(
 
     run_history(settings.model_copy(update={"backoff_first_seconds": PAUSE_SECONDS / 2}), play)
     assert read[0] == pytest.approx(compared[1] + PAUSE_SECONDS, abs=0.01)
+
+
+def test_an_object_that_cannot_be_read_for_the_first_comparison_is_asked_for_with_growing_pauses(
+    settings: Settings,
+) -> None:
+    async def play(history: History) -> None:
+        history.cluster.server.unwatchable.add("clusterroles")
+        refuse(history, "GET", "/clusterroles/hello", Refused(500, "InternalError", "etcdserver: request timed out"))
+        await install(history, 90.0, archive=store(history, cm=CONFIGMAP, role=CLUSTER_ROLE))
+        assert history.outcome == "Ready InstallSucceeded"
+        assert history.cluster.transport is not None
+        asked = [each.path.rpartition("/")[2] for each in history.cluster.transport.requests if "roles" in each.path]
+        assert 5 <= asked.count("hello") <= 9
+        allow(history)
+
+    run_history(settings, play)
