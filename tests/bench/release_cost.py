@@ -21,6 +21,8 @@ HELM, OPERATOR, USER, CONTROLLERS = "helm", "operator", "user", "controllers"
 CLIENTS: Final = (HELM, OPERATOR, CONTROLLERS, USER)
 ENGINE_PROCESSES: Final = ("helm", "operator", "kube-apiserver", "etcd", "kube-controller-manager")
 """The processes of the budget. The scheduler and the simulated nodes do the same for everybody."""
+KUBECTL: Final = "kubectl"
+"""The user's own process. It is not of the budget, but it takes its time from the same processors here."""
 
 _AGENTS: Final = {"Helm": HELM, "Python": OPERATOR, "kopf": OPERATOR, "kubectl": USER}
 _METRIC_VERBS: Final = {"APPLY": "PATCH"}  # a server-side apply is a PATCH that the API server counts apart
@@ -42,6 +44,13 @@ class Cost:
     conflicts: int
     processor: Mapping[str, float]
     """Seconds by process."""
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            {client: self.requests[client] + other.requests[client] for client in CLIENTS},
+            self.conflicts + other.conflicts,
+            Counter(self.processor) + Counter(other.processor),
+        )
 
     def writes(self, client: str) -> int:
         return sum(number for (verb, _), number in self.requests[client].items() if verb not in ("GET", "LIST"))
@@ -146,3 +155,4 @@ def print_processor_time(costs: Mapping[str, Cost], count: int) -> None:
         print(f"  {name:33}" + "".join(f"{cost.processor.get(name, 0.0) / count:12.3f}" for cost in costs.values()))
     totals = (sum(cost.processor.get(name, 0.0) for name in ENGINE_PROCESSES) / count for cost in costs.values())
     print(f"  {'in all':33}" + "".join(f"{total:12.3f}" for total in totals))
+    print(f"  {KUBECTL:33}" + "".join(f"{cost.processor.get(KUBECTL, 0.0) / count:12.3f}" for cost in costs.values()))
