@@ -18,7 +18,7 @@ from tests.support.fakes.api_server import FakeTransport, Refused, Target
 from tests.support.fakes.clock import START, FakeClock, run_in_fake_time
 from tests.support.fakes.histories import STORED_CHART, History, make_settings, run_history, xapp_body
 from tests.support.fakes.kinds import KINDS
-from tests.support.fakes.operator import FakeCluster, fake_credentials
+from tests.support.fakes.operator import NAMESPACE, FakeCluster, fake_credentials
 from tests.unit.histories.test_memory import find
 from xapp_operator.api.names import FINALIZER
 from xapp_operator.common.bounded_process import ProcessResult
@@ -26,7 +26,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import HelmError, NotReady
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.transport import ApiRequest, RequestIdentity
-from xapp_operator.reconcile.runtime import OperatorRuntime
+from xapp_operator.reconcile.runtime import LISTING_SECONDS, OperatorRuntime
 from xapp_operator.telemetry.metrics import Metrics
 
 
@@ -150,7 +150,7 @@ def test_a_start_removes_what_helm_left_behind_in_an_operator_that_was_killed(tm
 
 
 def test_a_stop_ends_everything(tmp_path: Path) -> None:
-    """No task, no watch and no helm folder is left, whatever ran."""
+    """No task, no watch, no wait and no helm folder is left, whatever ran."""
     clock = FakeClock()
 
     async def live() -> None:
@@ -159,6 +159,9 @@ def test_a_stop_ends_everything(tmp_path: Path) -> None:
         body = xapp_body(valuesFrom=[{"kind": "Secret", "name": "later"}])
         body["metadata"]["finalizers"] = [FINALIZER]
         cluster.create(body)
+        other = xapp_body()
+        other["metadata"]["name"] = "other"
+        cluster.create(other)  # the watch never tells of it
         transport = FakeTransport(cluster.server, fake_credentials())
         async with KubeClient(transport) as kube:
             runtime = OperatorRuntime(kube, cluster.settings, Metrics(), clock=clock, start_helm=cluster.helm)
@@ -173,6 +176,8 @@ def test_a_stop_ends_everything(tmp_path: Path) -> None:
             assert cluster.server.watched == []
             assert not folder.exists()
             assert [each.get_name() for each in asyncio.all_tasks() if each is not asyncio.current_task()] == []
+            await asyncio.sleep(LISTING_SECONDS)
+            assert not runtime._xapps.is_complete, "the timer that ends the wait for other XApps"
 
     run_in_fake_time(live(), clock)
 
@@ -193,6 +198,27 @@ def test_an_xapp_with_the_name_of_one_that_is_gone_is_another_one(settings: Sett
         runtime.update_xapp({**found, "metadata": {**found["metadata"], "resourceVersion": "100001", "uid": "new"}})
         assert not monitor.has_inventory(("ns", "hello"))
         history.cluster.restart()
+
+    run_history(settings, play)
+
+
+def test_a_chart_goes_although_another_xapp_has_the_name_of_an_earlier_owner(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(20.0)
+        name = STORED_CHART["metadata"]["name"]
+        chart = Target("xapp-operator.io", "v1alpha1", "chartarchives", NAMESPACE, name)
+        owners = history.cluster.server.get(chart)["metadata"]["ownerReferences"]
+        owners.append({**owners[0], "name": "other", "uid": "earlier"})
+        history.cluster.server.patch(chart, {"metadata": {"ownerReferences": owners}})
+        archive = {"chartArchiveRef": {"name": "another"}, "digest": STORED_CHART["spec"]["digest"]}
+        other = xapp_body(suspend=True, archive=archive)
+        other["metadata"]["name"] = "other"
+        history.cluster.create(other)
+        await history.cluster.wait(20.0)
+        history.delete()
+        assert await history.cluster.wait_for(lambda: history.cluster.xapp() is None, seconds=60.0)
+        assert history.cluster.server.find("chartarchives", name) is None
 
     run_history(settings, play)
 
@@ -235,6 +261,23 @@ def test_the_networks_of_the_cluster_are_read_before_charts_are(tmp_path: Path) 
 
     paths = run_in_fake_time(start(), clock)
     assert "/api/v1/nodes" in paths
+
+
+def test_an_operator_of_some_namespaces_lists_nothing_of_the_others(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def start() -> set[str]:
+        settings = make_settings(tmp_path).model_copy(update={"namespaces": (NAMESPACE, "other")})
+        cluster = FakeCluster(settings, clock)
+        transport = FakeTransport(cluster.server, fake_credentials())
+        async with (
+            KubeClient(transport) as kube,
+            OperatorRuntime(kube, settings, Metrics(), clock=clock, start_helm=cluster.helm),
+        ):
+            return {each.path for each in transport.requests if each.path.endswith("/xapps")}
+
+    group = "/apis/xapp-operator.io/v1alpha1"
+    assert run_in_fake_time(start(), clock) == {f"{group}/namespaces/{each}/xapps" for each in (NAMESPACE, "other")}
 
 
 def _repository(version: int, **spec: Any) -> dict[str, Any]:
