@@ -7,6 +7,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,6 +16,7 @@ from typing import Final
 
 from tests.chaos.fleet import ARCHIVES, RETRY_AT, Kind, ManagedXApp
 from tests.chaos.scene import Fault, Scene
+from tests.localcluster import KubectlFailed
 from tests.support.helm_user import HelmUser
 from tests.support.release_records import (
     UnreadableRecord,
@@ -31,6 +33,8 @@ WORKLOADS: Final = frozenset({Kind.PLAIN, Kind.HOOKED, Kind.DRIFT, Kind.FROM, Ki
 HOUR: Final = 3600
 YEAR: Final = 365 * 24 * HOUR
 HALF: Final = 0.5
+HELM_SECONDS: Final = 10.0
+EDIT: Final = '{"spec": {"revisionHistoryLimit": 3}}'
 FORCE_AT: Final = "xapp-operator.io/force-at"
 
 
@@ -120,21 +124,32 @@ def _client(scene: Scene, xapp: ManagedXApp) -> XAppClient:
     return XAppClient(scene.system.cluster, xapp.namespace)
 
 
-def _apply_again(scene: Scene) -> None:
-    """Delete XApps and apply them again, some at once and some when they are gone."""
+def _apply_again(scene: Scene, meanwhile: Callable[[Scene], None] = lambda _: None) -> None:
+    """Delete XApps, and apply them again when they are gone."""
     chosen = scene.victims(2, suits=lambda each: not each.base)
     for xapp in chosen:
         scene.history_lost.add(xapp.key)
         scene.kubectl(xapp, "delete", "xapp", xapp.name, "--wait=false")
+    meanwhile(scene)
     scene.system.wait(lambda: all(_is_gone(scene, each) for each in chosen), GONE_SECONDS)
     scene.fleet.apply(chosen)
+
+
+def _kill_leader_at(*commands: str) -> Callable[[Scene], None]:
+    def kill(scene: Scene) -> None:
+        running = scene.system.wait_for_helm(HELM_SECONDS, commands=commands)
+        time.sleep(scene.rng.choice((0.0, scene.rng.uniform(0, 0.5))))
+        scene.notes.append(f"while {running[0]} ran" if running else "no helm ran")
+        scene.system.leader().kill()
+
+    return kill
 
 
 def _is_gone(scene: Scene, xapp: ManagedXApp) -> bool:
     return not scene.kubectl(xapp, "get", "xapp", xapp.name, "--ignore-not-found", "-o", "name")
 
 
-def _adopt(scene: Scene) -> None:
+def _adopt(scene: Scene, meanwhile: Callable[[Scene], None] = lambda _: None) -> None:
     """Leave releases as if a person had made them, and adopt them: as they are, or with other values."""
     chosen = scene.victims(2, suits=lambda each: not each.base, kinds=WORKLOADS)
     for xapp in chosen:
@@ -151,6 +166,7 @@ def _adopt(scene: Scene) -> None:
             xapp.set_greeting(scene.greeting(xapp))
             scene.notes.append(f"{'/'.join(xapp.key)} with other values")
     scene.fleet.apply(chosen)
+    meanwhile(scene)
 
 
 def _suspend(scene: Scene) -> None:
@@ -215,10 +231,10 @@ def _upgrade_by_hand(scene: Scene) -> None:
                 scene.fleet.apply([xapp])
 
 
-def _try(scene: Scene, act: Callable[[], None]) -> None:
+def _try(scene: Scene, act: Callable[[], object]) -> None:
     try:
         act()
-    except AssertionError as error:
+    except (AssertionError, KubectlFailed) as error:
         scene.notes.append(str(error).strip().splitlines()[0])
 
 
@@ -233,6 +249,25 @@ def _roll_back_by_hand(scene: Scene) -> None:
         _try(scene, partial(user.roll_back, xapp.name, revisions[-2]))
         xapp.set_greeting(scene.greeting(xapp))
         scene.fleet.apply([xapp])
+
+
+def _act_at_the_same_time(scene: Scene) -> None:
+    """People scale, edit, upgrade and roll back the same releases at once, while the XApps change."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as people:
+        for xapp in scene.victims(2, kinds=WORKLOADS):
+            scene.history_lost.add(xapp.key)
+            revisions = _revisions(scene, xapp)
+            user = HelmUser(scene.system.cluster, xapp.namespace, Path(folder))
+            acts: list[Callable[[], object]] = [
+                partial(scene.kubectl, xapp, "scale", "deployment", xapp.name, "--replicas=3"),
+                partial(scene.kubectl, xapp, "patch", "deployment", xapp.name, "--type=merge", "-p", EDIT),
+                partial(user.upgrade, xapp.name, ARCHIVES[Kind.PLAIN], greeting="mine"),
+                *(partial(user.roll_back, xapp.name, each) for each in revisions[-2:-1]),
+            ]
+            xapp.set_greeting(scene.greeting(xapp))
+            acts.append(partial(scene.fleet.apply, [xapp]))
+            for act in scene.rng.sample(acts, len(acts)):
+                people.submit(_try, scene, act)
 
 
 def _change_values_objects(scene: Scene) -> None:
@@ -269,12 +304,17 @@ FAULTS: Final = (
     Fault(name="records dated wrongly", inject=_date_records),
     Fault(name="XApp deleted and applied", inject=_apply_again),
     Fault(name="release left and adopted", inject=_adopt),
+    Fault(
+        name="operator killed while it uninstalls", inject=partial(_apply_again, meanwhile=_kill_leader_at("uninstall"))
+    ),
+    Fault(name="operator killed while it adopts", inject=partial(_adopt, meanwhile=_kill_leader_at("upgrade"))),
     Fault(name="XApp suspended and resumed", inject=_suspend),
     Fault(name="XApp changed ten times", inject=_change_often),
     Fault(name="namespace deleted and made", inject=_make_namespace_again),
     Fault(name="kubectl scale", inject=_scale),
     Fault(name="helm upgrade by hand", inject=_upgrade_by_hand),
     Fault(name="helm rollback by hand", inject=_roll_back_by_hand),
+    Fault(name="people act at the same time", inject=_act_at_the_same_time),
     Fault(name="values object changed", inject=_change_values_objects),
     Fault(name="objects deleted by hand", inject=_delete_objects),
     Fault(name="Lease deleted", inject=_delete_lease, explains=("leadership lost",)),

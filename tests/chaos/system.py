@@ -6,14 +6,14 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from tests.chaos.api_server_refusals import create_operator_account
-from tests.chaos.helm_processes import HelmProcess, HelmWatch, find_helm_processes
+from tests.chaos.helm_processes import COMMANDS, HelmProcess, HelmWatch, find_helm_processes
 from tests.chaos.network_link import NetworkLink
 from tests.chaos.operator_clock import OperatorClock
 from tests.chaos.small_disk import SmallDisk
@@ -139,10 +139,12 @@ class System:
     def helm_processes(self) -> list[HelmProcess]:
         return find_helm_processes(self._helm_folders)
 
-    def wait_for_helm(self, seconds: float) -> list[HelmProcess]:
-        """Return the helm processes as soon as there are any, and an empty list after `seconds`."""
+    def wait_for_helm(self, seconds: float, *, commands: Collection[str] = COMMANDS) -> list[HelmProcess]:
+        """Return the helm processes of these commands once there are any, and an empty list after `seconds`."""
         deadline = time.monotonic() + seconds
-        while not (found := self.helm_processes()) and time.monotonic() < deadline:
+        while not (found := [each for each in self.helm_processes() if each.command in commands]):
+            if time.monotonic() > deadline:
+                break
             self.tend()
             time.sleep(0.02)
         return found
