@@ -166,7 +166,7 @@ class DriftDetector:
         self._manifests[key] = (revision, manifest)
 
     def drop_manifest(self, key: NamespacedName) -> None:
-        """Drop the manifest that was kept, because no comparison follows."""
+        """Drop the manifest that was kept, if no comparison took it."""
         self._manifests.pop(key, None)
 
     def record_correction(

@@ -34,12 +34,12 @@ from xapp_operator.errors import (
     SourceUnavailable,
     XAppError,
 )
-from xapp_operator.helm.manifest import load_documents, manifest_inventory, split_documents
-from xapp_operator.helm.releases.release_storage import public_description
+from xapp_operator.helm.manifest import load_documents, split_documents
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.root_cause import find_root_cause
 from xapp_operator.monitor.xapp_monitor import MonitorReport
+from xapp_operator.reconcile.deployed_release import find_manifest_problem, load_deployed_release
 from xapp_operator.reconcile.inputs.chart_archives import ArchiveOwnerChanges
 from xapp_operator.reconcile.inputs.release_inputs import DIGEST_LENGTH
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
@@ -97,6 +97,12 @@ class Observer:
         Raises:
             KubeError: when the cluster does not answer a question that cannot be left open.
         """
+        try:
+            return await self._observe(xapp, draft)
+        finally:
+            self._context.drift.drop_manifest(xapp.key)  # megabytes, of which perhaps no comparison was made
+
+    async def _observe(self, xapp: XApp, draft: StatusDraft) -> Observation:
         context, key = self._context, xapp.key
         requests = _annotation_requests(xapp, draft)
         draft = replace(draft, attempt=requests.clear_attempt(draft.attempt))
@@ -104,24 +110,28 @@ class Observer:
         running = context.held_releases.is_held_by_other((key[0], xapp.release_name), xapp.metadata.uid)
         unavailable = context.release_watch.unavailable(key[0])
         if unavailable is not None:
-            return await self._observe_without_releases(xapp, draft, unavailable, deleting=deleting, running=running)
+            terminating = deleting and await is_namespace_terminating(context.kube, key[0])
+            live = await self._observe_live_state(xapp, draft)
+            return self.without_release(xapp, draft, unavailable, live, running=running, terminating=terminating)
         desired_state = await self._resolve_desired(xapp, draft, deleting=deleting)
         release, desired = await self._observe_release(xapp, draft, desired_state.digests)
         release_status, history = draft.release, draft.history
         labels, missing_labels, drift = LabelState(), MissingLabels(), None
         damaged: ReleaseRecordDamaged | None = None
+        manifest_problem = ""
         if release is None:
             release_status, history = ReleaseStatus(), ()
             context.drift.forget(key)
-        elif release.owner == xapp.metadata.name and release.status == DEPLOYED:
+        elif release.owner == xapp.metadata.name and release.status == DEPLOYED and not deleting:
             try:
-                release_status = await self._load_release(xapp, draft, release.revision)
+                release_status = await load_deployed_release(xapp, draft, release.revision, context)
             except ReleaseRecordDamaged as error:
                 damaged = error
             else:
                 stored = context.release_watch.revisions(key[0], xapp.release_name)
                 history = build_history(draft, release_status, stored)
-            if not (deleting or running or damaged):
+                manifest_problem = find_manifest_problem(key, release.revision, context)
+            if not (running or damaged or manifest_problem):
                 missing_labels = await find_missing_labels(
                     xapp,
                     client=context.impersonation.client_for(xapp),
@@ -148,6 +158,7 @@ class Observer:
             state=ObservedState(
                 release=release,
                 record_damaged=damaged,
+                manifest_problem=manifest_problem,
                 helm_running=running,
                 namespace_terminating=deleting and await is_namespace_terminating(context.kube, key[0]),
                 unready_dependencies=self._unready_dependencies(xapp),
@@ -173,21 +184,27 @@ class Observer:
             archive_owner_changes=changes,
         )
 
-    async def _observe_without_releases(
-        self, xapp: XApp, draft: StatusDraft, error: KubeError, *, deleting: bool, running: bool
+    def without_release(
+        self,
+        xapp: XApp,
+        draft: StatusDraft,
+        error: XAppError,
+        live: MonitorReport,
+        *,
+        running: bool = False,
+        terminating: bool = False,
     ) -> Observation:
-        """Return what is known when the releases of the namespace are not; the status keeps what it says of them."""
+        """Return what is known without the release, because of `error`; the status keeps what it says of it."""
         return Observation(
             state=ObservedState(
                 releases_unavailable=error,
                 helm_running=running,
                 tests_running=self._context.test_runs.is_running(xapp.key),
-                namespace_terminating=deleting
-                and await is_namespace_terminating(self._context.kube, xapp.metadata.namespace),
+                namespace_terminating=terminating,
                 orphans_deleted=draft.orphans_deleted,
             ),
             desired=None,
-            live=await self._observe_live_state(xapp, draft),
+            live=live,
             requests=_annotation_requests(xapp, draft),
             handled=(),
             release=draft.release,
@@ -246,38 +263,12 @@ class Observer:
         answered = isinstance(result, Digests) or result.permanent
         return _DesiredState(result, handled=unhandled if answered else ())
 
-    async def _load_release(self, xapp: XApp, draft: StatusDraft, revision: int) -> ReleaseStatus:
-        """Return the status of the deployed revision, and make sure that the monitor knows its inventory."""
-        context, (namespace, _) = self._context, xapp.key
-        if draft.release.revision == revision and context.monitor.has_inventory(xapp.key):
-            return draft.release
-        record = await read_release_record(context.kube, namespace, xapp.release_name, revision)
-        references = await asyncio.to_thread(manifest_inventory, record.manifest)
-        context.monitor.set_inventory(xapp.key, references)
-        context.drift.keep_manifest(xapp.key, revision, record.manifest)
-        await context.monitor.watch_kinds(references)
-        info = context.release_watch.get_revision(namespace, xapp.release_name, revision)
-        return ReleaseStatus(
-            name=xapp.release_name,
-            namespace=namespace,
-            revision=revision,
-            chart=record.chart.name,
-            chart_version=record.chart.version,
-            app_version=record.chart.app_version or None,
-            chart_digest=info.chart_digest if info else None,
-            values_digest=info.values_digest if info else None,
-            first_deployed=record.first_deployed or None,
-            last_deployed=record.last_deployed or None,
-            description=public_description(record.description),
-        )
-
     async def _find_drift(self, xapp: XApp, revision: int, *, requested: bool) -> DriftState | None:
         """Return the drift of the deployed revision, or None where it is not looked for."""
         context, key = self._context, xapp.key
         if xapp.spec.drift_detection.mode == "disabled":
             context.drift.forget(key)
         if xapp.spec.drift_detection.mode == "disabled" or xapp.spec.suspend:
-            context.drift.drop_manifest(key)
             return None
         drift = await context.drift.find_drift(xapp, revision, requested=requested)
         pause = context.correction_backoff.next_repair_at(key) - context.clock.monotonic()

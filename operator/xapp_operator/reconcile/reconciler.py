@@ -39,11 +39,10 @@ from xapp_operator.domain.planning.actions import (
     action_label,
 )
 from xapp_operator.domain.planning.backoff import Backoff
-from xapp_operator.domain.planning.plan import plan
+from xapp_operator.domain.planning.plan import plan, plan_after_error
 from xapp_operator.domain.planning.plan_at_rest import next_action_at
-from xapp_operator.domain.planning.plan_failures import describe_error
 from xapp_operator.domain.planning.plan_input import AttemptOutcome, PlanInput
-from xapp_operator.errors import KubeError, ReleaseRecordDamaged, XAppError
+from xapp_operator.errors import KubeError, XAppError
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.removals import Removals
@@ -99,6 +98,7 @@ class Reconciler:
         self._failures.pop(key, None)
         self._source_backoff.forget(key)
         context.incompletely_labelled.discard(key)
+        context.unreadable_manifests.pop(key, None)
         context.label_backoff.forget(key)
         context.correction_backoff.forget(key)
         context.archive_backoff.forget(key)
@@ -161,7 +161,7 @@ class Reconciler:
             acted, planned = True, request.xapp.metadata
             try:
                 await self._execute(action, request, observation)
-            except (KubeError, ReleaseRecordDamaged) as error:
+            except XAppError as error:
                 await self._report_refusal(error, request, observation)
                 raise
             if self._is_outdated(planned):
@@ -179,21 +179,14 @@ class Reconciler:
                 action="none", outcome="succeeded", seconds=self._clock.monotonic() - started
             )
 
-    async def _report_refusal(
-        self, error: KubeError | ReleaseRecordDamaged, request: ReconcileRequest, observation: Observation
-    ) -> None:
-        """Tell in the status why an action failed; of what may pass, only after several failures in a row."""
+    async def _report_refusal(self, error: XAppError, request: ReconcileRequest, observation: Observation) -> None:
+        """Tell in the status why observing or an action failed; of what may pass, only after several failures."""
         deleting = request.xapp.metadata.deletion_timestamp is not None
-        if request.status_refused:
+        again = self._failures[request.key] >= UNREPORTED_FAILURES
+        decision = plan_after_error(error, request.xapp.spec, deleting=deleting, again=again)
+        if decision is None or request.status_refused:
             return
-        if error.permanent or isinstance(error, ReleaseRecordDamaged):
-            reason = error.reason or (Reason.UNINSTALL_FAILED if deleting else Reason.UPGRADE_FAILED)
-            decision = Wait(reason, describe_error(error), stalled=True)
-        elif self._failures[request.key] >= UNREPORTED_FAILURES:
-            decision = Wait(Reason.PROGRESSING, error.message)
-        else:
-            return
-        with contextlib.suppress(KubeError):  # the error of the action says more
+        with contextlib.suppress(KubeError):  # the error itself says more
             await self._reports.write(request, decision, observation)
 
     async def _observe(self, request: ReconcileRequest) -> Observation:
@@ -203,8 +196,12 @@ class Reconciler:
             request.draft = replace(request.draft, test=tested)
         try:
             observation = await self._observer.observe(request.xapp, request.draft)
-        except Exception:
+        except Exception as error:
             metrics.record_reconcile(action="none", outcome="failed", seconds=self._clock.monotonic() - started)
+            if isinstance(error, XAppError):
+                live = self._context.monitor.report(request.key)
+                known = self._observer.without_release(request.xapp, request.draft, error, live)
+                await self._report_refusal(error, request, known)
             raise
         draft, attempt = request.draft, observation.requests.clear_attempt(request.draft.attempt)
         if attempt is not None and attempt.digests == observation.desired:

@@ -13,7 +13,7 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import LAG_SECONDS, STORED_CHART, History, run_history
 from tests.support.fakes.operator import NAMESPACE
 from tests.support.helm_tests import ENABLED, ENDLESS, store_chart
-from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, allow, forbidden, refuse
+from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, allow, change, forbidden, refuse
 from xapp_operator.config import Settings
 
 KEY = (NAMESPACE, "hello")
@@ -178,18 +178,32 @@ def test_nothing_is_kept_of_an_xapp_that_is_gone(
     assert after == [], "\n".join(after)
 
 
-def test_the_manifest_of_a_suspended_release_is_not_kept(settings: Settings) -> None:
+def suspend(history: History) -> None:
+    history.edit(suspend=True)
+
+
+def lose_labels(history: History) -> None:
+    """Let each observation fail after the record is read."""
+    refuse(history, "GET", "/configmaps/hello", TIMED_OUT)
+    change(history, CONFIGMAP_TARGET, {"metadata": {"labels": {"xapp-operator.io/xapp": None}}})
+
+
+@pytest.mark.parametrize("trouble", [suspend, lose_labels])
+def test_the_manifest_of_a_release_that_is_not_compared_is_not_kept(
+    settings: Settings, trouble: Callable[[History], None]
+) -> None:
     """A new process reads it once, to learn what the release consists of, and it may have megabytes."""
     kept: list[str] = []
 
     async def happen(history: History) -> None:
         history.create(tag="one")
         await history.cluster.wait(10.0)
-        history.edit(suspend=True)
+        trouble(history)
         await history.cluster.wait(10.0)
         history.cluster.restart()
         await history.cluster.wait(10.0)
         kept.extend(find(frozenset({KEY}), history.cluster.runtime))
+        allow(history)
 
     run_history(settings, happen)
 

@@ -33,6 +33,8 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     the same, its tests failed, test.onFailure: rollback        Rollback, unless the tests were requested
     Wait stalled or suspended, or Nothing, and force-at or      RejectRequest
     rollback-to; or test-at, which nothing deployed can answer
+    Nothing, and it is not known which objects the release      Wait, stalled
+    consists of, because its manifest cannot be read
     any action that changes the release, and tests run;         EndTests
     deleting or suspended, and tests run
     Wait or Nothing, and objects of the deployed release        RepairLabels, with back-off
@@ -54,7 +56,7 @@ from dataclasses import replace
 from typing import Final
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.models import HealthStatus
+from xapp_operator.api.models import HealthStatus, XAppSpec
 from xapp_operator.api.status_parts import Step
 from xapp_operator.domain.planning.actions import (
     Action,
@@ -104,6 +106,7 @@ from xapp_operator.errors import InputError, SourcePending, XAppError
 
 OTHER_UNINSTALL_SECONDS: Final = 30.0
 """How long another helm that uninstalls a release of the operator is waited for."""
+_SUSPENDED: Final = Wait(Reason.SUSPENDED, "suspended by spec.suspend: the release stays as it is")
 
 
 def plan(inputs: PlanInput) -> Action:
@@ -112,8 +115,23 @@ def plan(inputs: PlanInput) -> Action:
     action = _plan_with_last_known_digests(effective) or _first_match(effective)
     if not isinstance(action, Wait | Nothing):
         return end_tests_before(action, inputs)
+    if isinstance(action, Nothing) and inputs.observed.manifest_problem:
+        action = Wait(Reason.CHART_INVALID, inputs.observed.manifest_problem, stalled=True)
     rejected = plan_request_without_effect(effective, settled=action)
     return rejected or plan_at_rest(effective) or plan_tests(effective, settled=action) or action
+
+
+def plan_after_error(error: XAppError, spec: XAppSpec, *, deleting: bool, again: bool) -> Wait | None:
+    """Return what the status tells of an error while observing or acting; None: nothing yet.
+
+    An error that may pass is told when it comes `again` and again.
+    """
+    if spec.suspend and not deleting:
+        return _SUSPENDED
+    if error.permanent:
+        reason = error.reason or (Reason.UNINSTALL_FAILED if deleting else Reason.UPGRADE_FAILED)
+        return Wait(reason, describe_error(error), stalled=True)
+    return Wait(Reason.PROGRESSING, error.message) if again else None
 
 
 def _plan_with_last_known_digests(inputs: PlanInput) -> Action | None:
@@ -167,8 +185,7 @@ def _plan_removal(inputs: PlanInput) -> Action:
 
 
 def _plan_suspended(inputs: PlanInput) -> Action | None:
-    message = "suspended by spec.suspend: the release stays as it is"
-    return Wait(Reason.SUSPENDED, message) if inputs.spec.suspend else None
+    return _SUSPENDED if inputs.spec.suspend else None
 
 
 def _plan_unavailable_releases(inputs: PlanInput) -> Action | None:

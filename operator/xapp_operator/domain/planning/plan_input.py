@@ -14,7 +14,7 @@ from xapp_operator.api.models import HealthStatus, XAppSpec
 from xapp_operator.api.status_parts import HookReference
 from xapp_operator.domain.drift import DriftedObject
 from xapp_operator.domain.planning.backoff import Backoff
-from xapp_operator.errors import KubeError, ReleaseRecordDamaged, XAppError
+from xapp_operator.errors import ReleaseRecordDamaged, XAppError
 
 DEPLOYED: Final = "deployed"
 SUPERSEDED: Final = "superseded"
@@ -169,8 +169,9 @@ class ObservedState:
     """The actual state, as caches and the cluster show it."""
 
     release: ObservedRelease | None = None
-    releases_unavailable: KubeError | None = None  # why it is not known whether there is a release
+    releases_unavailable: XAppError | None = None  # why it is not known whether there is a release
     record_damaged: ReleaseRecordDamaged | None = None  # why the newest revision cannot be read
+    manifest_problem: str = ""  # why it is not known which objects the deployed revision consists of
     helm_running: bool = False  # for another XApp that names the same release
     namespace_terminating: bool = False
     unready_dependencies: tuple[str, ...] = ()  # XApps that this one depends on and that are not Ready

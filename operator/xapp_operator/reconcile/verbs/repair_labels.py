@@ -18,10 +18,11 @@ from xapp_operator.common.waiting import wait_for_state
 from xapp_operator.domain.planning.actions import RepairLabels
 from xapp_operator.domain.registration import original_text_annotations
 from xapp_operator.errors import KubeError, NotFound
-from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
+from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.monitor.xapp_monitor import UnlabelledObject
+from xapp_operator.reconcile.deployed_release import read_inventory
 from xapp_operator.reconcile.labels import predefined_labels
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.watching.release_watch import read_release_record
@@ -51,10 +52,9 @@ async def label_release(
 
     Raises:
         AccessDenied: when the identity may not patch one of them; the message names the missing permission.
+        ChartInvalid: when the manifest cannot be read.
     """
-    references = await asyncio.to_thread(manifest_inventory, manifest)
-    context.monitor.set_inventory(request.key, references)
-    context.drift.keep_manifest(request.key, revision, manifest)
+    references = await read_inventory(request.key, revision, manifest, context)
     limit = asyncio.Semaphore(MAX_PARALLEL_PATCHES)
 
     async def patch(ref: ObjectRef) -> None:

@@ -350,6 +350,8 @@ def test_dependencies_hold_back_install_and_upgrade_only(inputs: PlanInput, expe
 TWO_DEPLOYED = release(revision=3, earlier=(*STILL_DEPLOYED, PastRevision(2, "superseded", OLD)))
 UNREADABLE = {"record_damaged": ReleaseRecordDamaged("Secret x: this release record is damaged")}
 
+UNKNOWN_OBJECTS = {"manifest_problem": "it has too many objects"}
+
 RELEASE_RECORDS = [
     case("two-deployed", plan_input(TWO_DEPLOYED, last=INSTALLED), MarkSuperseded((1,))),
     case(
@@ -372,6 +374,18 @@ RELEASE_RECORDS = [
         wait(Reason.UPGRADE_FAILED, stalled=True),
     ),
     case("damaged-and-deleting", plan_input(release(), observed=UNREADABLE, deleting=True), Uninstall()),
+    case("unknown-objects", plan_input(release(), observed=UNKNOWN_OBJECTS), wait(Reason.CHART_INVALID, stalled=True)),
+    case("unknown-objects-and-other-digests", plan_input(release(digests=OLD), observed=UNKNOWN_OBJECTS), Upgrade()),
+    case(
+        "unknown-objects-of-a-held-revision",
+        plan_input(release(digests=OLD), observed=UNKNOWN_OBJECTS, held=1),
+        wait(Reason.CHART_INVALID, stalled=True),
+    ),
+    case(
+        "unknown-objects-and-suspended",
+        plan_input(release(), observed=UNKNOWN_OBJECTS, wanted=spec(suspend=True)),
+        wait(Reason.SUSPENDED),
+    ),
 ]
 
 

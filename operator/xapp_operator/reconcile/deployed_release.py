@@ -1,0 +1,83 @@
+"""Reads the record of the deployed revision of an XApp: its status, and which objects it consists of. It only reads.
+
+helm accepts some manifests that this package does not read, such as YAML of which the parsers disagree, and more than
+10,000 objects. Their inventory stays unknown, and they are not read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from xapp_operator.api.models import ReleaseStatus, XApp
+from xapp_operator.errors import ChartInvalid, HelmError
+from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
+from xapp_operator.helm.releases.release_storage import public_description
+from xapp_operator.reconcile.reconcile_context import ObserverContext
+from xapp_operator.reconcile.status.status_draft import StatusDraft
+from xapp_operator.reconcile.watching.release_watch import read_release_record
+from xapp_operator.reconcile.work.work_queue import NamespacedName
+
+
+async def load_deployed_release(
+    xapp: XApp, draft: StatusDraft, revision: int, context: ObserverContext
+) -> ReleaseStatus:
+    """Return the status of the deployed revision, and make sure that the monitor knows its inventory.
+
+    If the manifest cannot be read, `context.unreadable_manifests` says why.
+
+    Raises:
+        KubeError: when the record, or whether a kind may be watched, cannot be read.
+        ReleaseRecordDamaged: when the record cannot be decoded.
+    """
+    key, namespace, monitor = xapp.key, xapp.metadata.namespace, context.monitor
+    is_known = monitor.has_inventory(key) or find_manifest_problem(key, revision, context) != ""
+    if draft.release.revision == revision and is_known:
+        return draft.release
+    record = await read_release_record(context.kube, namespace, xapp.release_name, revision)
+    try:
+        references = await read_inventory(key, revision, record.manifest, context)
+    except ChartInvalid:
+        pass  # find_manifest_problem tells it
+    else:
+        await monitor.watch_kinds(references)
+    info = context.release_watch.get_revision(namespace, xapp.release_name, revision)
+    return ReleaseStatus(
+        name=xapp.release_name,
+        namespace=namespace,
+        revision=revision,
+        chart=record.chart.name,
+        chart_version=record.chart.version,
+        app_version=record.chart.app_version or None,
+        chart_digest=info.chart_digest if info else None,
+        values_digest=info.values_digest if info else None,
+        first_deployed=record.first_deployed or None,
+        last_deployed=record.last_deployed or None,
+        description=public_description(record.description),
+    )
+
+
+def find_manifest_problem(key: NamespacedName, revision: int, context: ObserverContext) -> str:
+    """Return why the manifest of the deployed revision cannot be read; empty if it can, or if nobody has tried."""
+    unreadable, problem = context.unreadable_manifests.get(key, (0, ""))
+    return problem if unreadable == revision else ""
+
+
+async def read_inventory(
+    key: NamespacedName, revision: int, manifest: str, context: ObserverContext
+) -> tuple[ObjectRef, ...]:
+    """Tell the monitor which objects a deployed revision consists of, and return them.
+
+    Raises:
+        ChartInvalid: when the manifest cannot be read; then nothing is known about them.
+    """
+    context.unreadable_manifests.pop(key, None)
+    try:
+        references = await asyncio.to_thread(manifest_inventory, manifest)
+    except HelmError as error:
+        problem = f"{error.message}. So the objects of the release are not known: change the chart or its values"
+        context.monitor.forget_inventory(key)
+        context.unreadable_manifests[key] = revision, problem
+        raise ChartInvalid(problem) from error
+    context.monitor.set_inventory(key, references)
+    context.drift.keep_manifest(key, revision, manifest)
+    return references
