@@ -168,11 +168,6 @@ class XAppMonitor:
     def known_objects(self, owner: OwnerKey) -> frozenset[LiveObjectKey]:
         return frozenset(self._by_owner.get(owner, ()))
 
-    def objects_of_others(self, owner: OwnerKey) -> dict[LiveObjectKey, OwnerKey]:
-        """Return the objects of other XApps in the namespace of `owner`, and the cluster-scoped ones."""
-        others = ((other, key) for other, objects in self._by_owner.items() if other != owner for key in objects)
-        return {key: other for other, key in others if key[1] in ("", owner[0])}
-
     @contextlib.contextmanager
     def changes(self, owner: OwnerKey) -> Iterator[asyncio.Event]:
         """Provide an event that each change of an object of `owner` sets; one caller at a time."""

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.fakes import operator
-from tests.support.fakes.api_server import Target
+from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.helm import Fault, HelmFailed
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history, xapp_body
 from tests.support.fakes.json_patch import Json
@@ -29,6 +29,14 @@ kind: CustomResourceDefinition
 metadata:
   name: crontabs.example.com
 """
+ROLE = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: shared
+rules: []
+"""
+XAPP_LABEL = "xapp-operator.io/xapp"
 REFUSED = 'ConfigMap "hello" is invalid: data.tag: Invalid value: "one": must be two'
 
 
@@ -237,6 +245,110 @@ def test_nothing_is_taken_over_before_all_xapps_are_known(settings: Settings, mo
         assert history.live_tags == {"one"}
 
     run_history(settings, play)
+
+
+def test_nothing_is_taken_over_before_the_releases_of_other_xapps_are_known(settings: Settings) -> None:
+    """The operator watches a kind like ClusterRole only from the first record on that has one."""
+
+    async def play(history: History) -> None:
+        archive = store(history, name="role", cm=CONFIGMAP, role=ROLE)
+        history.create(tag="one", archive=archive)
+        await history.cluster.wait(SECONDS)
+        history.cluster.downtime = 5.0
+        history.cluster.latency = lambda request: 20.0 if request.path.endswith(".hello.v1") else 0.0
+        history.cluster.restart()
+        create_other(history, "other", tag="one", archive=archive, adopt=True)
+        await history.cluster.wait(3 * SECONDS)
+        assert condition(history, "Stalled", "other")[2].startswith("ClusterRole shared belongs to the XApp hello, and")
+        assert [owner_of(each) for each in history.cluster.server.all("clusterroles")] == ["hello"]
+
+    run_history(settings, play)
+
+
+def owner_of(body: Json) -> str | None:
+    annotations: dict[str, str] = body["metadata"].get("annotations", {})
+    return annotations.get("meta.helm.sh/release-name")
+
+
+def owned_by(release: str, namespace: str = NAMESPACE) -> dict[str, str]:
+    return {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": namespace}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "labels", "owner"),
+    [
+        ({}, {}, "other"),
+        (owned_by("theirs"), {}, "theirs"),
+        ({}, {XAPP_LABEL: "hello"}, None),
+        (owned_by("a-persons"), {XAPP_LABEL: "hello"}, "a-persons"),
+        (owned_by("theirs", "elsewhere"), {XAPP_LABEL: "hello"}, "other"),
+        (owned_by("a-persons"), {XAPP_LABEL: "gone"}, "other"),
+        (owned_by("other"), {XAPP_LABEL: "hello"}, "other"),
+        ({}, {XAPP_LABEL: "other"}, "other"),
+    ],
+)
+def test_the_metadata_of_an_object_say_whether_it_belongs_to_another_xapp(
+    settings: Settings, annotations: dict[str, str], labels: dict[str, str], owner: str | None
+) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one", releaseName="theirs")
+        body: Json = {"metadata": {"name": "common", "annotations": annotations, "labels": labels}}
+        body["data"] = {"tag": "one"}
+        history.cluster.server.create(Target("", "v1", "configmaps", NAMESPACE), body)
+        await history.cluster.wait(SECONDS)
+        create_other(history, "other", tag="one", archive=store(history, name="other", cm=COMMON), adopt=True)
+        await history.cluster.wait(SECONDS)
+        stored: Json = history.cluster.server.get(Target("", "v1", "configmaps", NAMESPACE, "common"))
+        assert owner_of(stored) == owner
+        message = "" if owner == "other" else "ConfigMap common belongs to the XApp hello, and adopt takes over nothing"
+        assert condition(history, "Stalled", "other")[2].startswith(message)
+        assert (condition(history, "Ready", "other")[0] == "True") == (owner == "other")
+        history.cluster.delete("other")  # which is not checked
+        await history.cluster.wait(SECONDS)
+        history.removed.clear()
+
+    run_history(settings, play)
+
+
+def test_objects_of_an_xapp_in_another_namespace_are_not_taken_over(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        body: Json = {"metadata": {"name": "common", "annotations": owned_by("hello")}, "data": {"tag": "one"}}
+        history.cluster.server.create(Target("", "v1", "configmaps", "elsewhere"), body)
+        away = COMMON.replace("metadata:", "metadata:\n  namespace: elsewhere")
+        create_other(history, "other", tag="one", archive=store(history, name="other", cm=away), adopt=True)
+        await history.cluster.wait(SECONDS)
+        assert condition(history, "Stalled", "other")[2].startswith("ConfigMap common belongs to the XApp hello, and")
+
+    run_history(settings, play)
+
+
+def test_nothing_is_taken_over_while_objects_cannot_be_read(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        archive = common_archive(history)
+        history.create(tag="one", archive=archive)
+        await history.cluster.wait(SECONDS)
+        refuse(history, "GET", "/configmaps/common", Refused(500, "InternalError", "etcd is slow"))
+        create_other(history, "other", tag="two", archive=archive, adopt=True)
+        await history.cluster.wait(SECONDS)
+        assert "etcd is slow" in condition(history, "Ready", "other")[2]
+        allow(history)
+        history.cluster.edit({"metadata": {"annotations": {"xapp-operator.io/retry-at": "now"}}}, "other")
+        await history.cluster.wait(SECONDS)
+        assert condition(history, "Stalled", "other")[2].startswith("ConfigMap common belongs to the XApp hello, and")
+
+    run_history(settings, play)
+
+
+def test_helm_says_which_object_it_may_not_read(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        refuse(history, "GET", "/configmaps/common", forbidden("configmaps"))
+        history.create(tag="one", archive=common_archive(history), adopt=True)
+        await history.cluster.wait(SECONDS)
+        allow(history)
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == ["install"]
 
 
 def test_a_chart_that_does_not_render_is_named_when_it_adopts(settings: Settings) -> None:

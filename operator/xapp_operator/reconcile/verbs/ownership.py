@@ -1,21 +1,26 @@
 """What `adopt` may not take over: objects of another XApp that exists.
 
-Helm takes over whatever its chart renders. So the chart is rendered first, while other XApps have objects where it
-could have some. It only reads.
+Helm takes over whatever its chart renders. So the chart is rendered first, and each of its objects that exists already
+is read, with the identity of the XApp: what the watches show depends on the rights of the operator, and after a start
+on what it has read already. It only reads.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from typing import Final
 
-from xapp_operator.errors import HelmError, InputError
-from xapp_operator.helm.manifest import manifest_inventory
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, LABEL_XAPP
+from xapp_operator.errors import AccessDenied, HelmError, InputError, NotFound
+from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.helm.requests import TemplateRequest
-from xapp_operator.monitor.live_objects import LiveObjectKey, cluster_scoped_key
 from xapp_operator.reconcile.inputs.release_inputs import ReleaseInputs
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.work.work_queue import NamespacedName
+
+MAX_PARALLEL_READS: Final = 4
 
 
 async def require_free_objects(
@@ -25,22 +30,47 @@ async def require_free_objects(
 
     Raises:
         HelmError: names the first such object and its XApp.
-        KubeError: when it cannot be read what the cluster serves.
+        KubeError: when an object, or what the cluster serves, cannot be read.
     """
-    others = {
-        key: owner for key, owner in context.monitor.objects_of_others(request.key).items() if _exists(context, owner)
-    }
-    for key in await _rendered_objects(request, context, inputs, upgrade=upgrade) if others else ():
-        owner = others.get(key) or others.get(cluster_scoped_key(key))
+    limit = asyncio.Semaphore(MAX_PARALLEL_READS)
+
+    async def find_owner(ref: ObjectRef) -> NamespacedName | None:
+        async with limit:
+            return _other_owner(request, context, await _read_metadata(request, context, ref))
+
+    references = await _rendered_objects(request, context, inputs, upgrade=upgrade)
+    owners = await asyncio.gather(*map(find_owner, references))
+    for ref, owner in zip(references, owners, strict=True):
         if owner is not None:
-            kind, _, name = key
             # Who may install here need not know the XApps of other namespaces.
             whose = f"the XApp {owner[1]}" if owner[0] == request.namespace else "an XApp in another namespace"
             raise HelmError(
-                f"{kind} {name} belongs to {whose}, and adopt takes over nothing of an XApp that exists: rename it, or "
-                "remove it from that XApp, then request a retry",
+                f"{ref.kind} {ref.name} belongs to {whose}, and adopt takes over nothing of an XApp that exists: "
+                "rename it, or remove it from that XApp, then request a retry",
                 permanent=True,
             )
+
+
+async def _read_metadata(request: ReconcileRequest, context: ReconcilerContext, ref: ObjectRef) -> JsonObject:
+    """Return the metadata of an object, empty if it does not exist, or if helm cannot read it either and says so."""
+    client = context.impersonation.client_for(request.xapp)
+    try:
+        resource = await context.kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
+        namespace = (ref.namespace or request.namespace) if resource.namespaced else None
+        return obj(await client.get(resource, ref.name, namespace=namespace, metadata_only=True), "metadata")
+    except (NotFound, AccessDenied):
+        return {}
+
+
+def _other_owner(request: ReconcileRequest, context: ReconcilerContext, metadata: JsonObject) -> NamespacedName | None:
+    """Return the other XApp that an object belongs to: by Helm's annotations, or by the operator's label."""
+    annotations = obj(metadata, "annotations")
+    namespace = text(annotations, HELM_RELEASE_NAMESPACE) or text(metadata, "namespace")
+    release = text(annotations, HELM_RELEASE_NAME)
+    if (namespace, release) == (request.namespace, request.xapp.release_name):
+        return None
+    owners = context.xapps.installers(namespace, release) | {(namespace, text(obj(metadata, "labels"), LABEL_XAPP))}
+    return next((each for each in sorted(owners - {request.key}) if _exists(context, each)), None)
 
 
 def _exists(context: ReconcilerContext, owner: NamespacedName) -> bool:
@@ -50,7 +80,7 @@ def _exists(context: ReconcilerContext, owner: NamespacedName) -> bool:
 
 async def _rendered_objects(
     request: ReconcileRequest, context: ReconcilerContext, inputs: ReleaseInputs, *, upgrade: bool
-) -> list[LiveObjectKey]:
+) -> tuple[ObjectRef, ...]:
     version, api_versions = await asyncio.gather(context.kube.server_version(), context.kube.discovery.api_versions())
     try:
         rendered = await context.helm.template(
@@ -66,7 +96,6 @@ async def _rendered_objects(
                 chart_name=inputs.chart.info.name,
             )
         )
-        references = await asyncio.to_thread(manifest_inventory, rendered.manifest)
+        return await asyncio.to_thread(manifest_inventory, rendered.manifest)
     except (InputError, HelmError):
-        return []  # the step itself reports what is wrong
-    return [(each.kind, each.namespace or request.namespace, each.name) for each in references]
+        return ()  # the step itself reports what is wrong
