@@ -30,14 +30,14 @@ async def load_deployed_release(
         ReleaseRecordDamaged: when the record cannot be decoded.
     """
     key, namespace, monitor = xapp.key, xapp.metadata.namespace, context.monitor
-    is_known = monitor.has_inventory(key) or find_manifest_problem(key, revision, context) != ""
+    is_known = monitor.has_inventory(key) or key in context.unreadable_manifests
     if draft.release.revision == revision and is_known:
         return draft.release
     record = await read_release_record(context.kube, namespace, xapp.release_name, revision)
     try:
         references = await read_inventory(key, revision, record.manifest, context)
     except ChartInvalid:
-        pass  # find_manifest_problem tells it
+        pass  # the plan tells it
     else:
         await monitor.watch_kinds(references)
     info = context.release_watch.get_revision(namespace, xapp.release_name, revision)
@@ -56,12 +56,6 @@ async def load_deployed_release(
     )
 
 
-def find_manifest_problem(key: NamespacedName, revision: int, context: ObserverContext) -> str:
-    """Return why the manifest of the deployed revision cannot be read; empty if it can, or if nobody has tried."""
-    unreadable, problem = context.unreadable_manifests.get(key, (0, ""))
-    return problem if unreadable == revision else ""
-
-
 async def read_inventory(
     key: NamespacedName, revision: int, manifest: str, context: ObserverContext
 ) -> tuple[ObjectRef, ...]:
@@ -76,7 +70,7 @@ async def read_inventory(
     except HelmError as error:
         problem = f"{error.message}. So the objects of the release are not known: change the chart or its values"
         context.monitor.forget_inventory(key)
-        context.unreadable_manifests[key] = revision, problem
+        context.unreadable_manifests[key] = problem
         raise ChartInvalid(problem) from error
     context.monitor.set_inventory(key, references)
     context.drift.keep_manifest(key, revision, manifest)

@@ -39,7 +39,7 @@ from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.root_cause import find_root_cause
 from xapp_operator.monitor.xapp_monitor import MonitorReport
-from xapp_operator.reconcile.deployed_release import find_manifest_problem, load_deployed_release
+from xapp_operator.reconcile.deployed_release import load_deployed_release
 from xapp_operator.reconcile.inputs.chart_archives import ArchiveOwnerChanges
 from xapp_operator.reconcile.inputs.release_inputs import DIGEST_LENGTH
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
@@ -130,7 +130,7 @@ class Observer:
             else:
                 stored = context.release_watch.revisions(key[0], xapp.release_name)
                 history = build_history(draft, release_status, stored)
-                manifest_problem = find_manifest_problem(key, release.revision, context)
+                manifest_problem = context.unreadable_manifests.get(key, "")
             if not (running or damaged or manifest_problem):
                 missing_labels = await find_missing_labels(
                     xapp,

@@ -65,8 +65,8 @@ class ObserverContext:
     health_marks: HealthMarks = field(default_factory=HealthMarks)
     incompletely_labelled: set[NamespacedName] = field(default_factory=set)
     """XApps whose release was deployed, but not all of its objects labelled."""
-    unreadable_manifests: dict[NamespacedName, tuple[int, str]] = field(default_factory=dict)
-    """Deployed revisions of which it is not known which objects they consist of, and why."""
+    unreadable_manifests: dict[NamespacedName, str] = field(default_factory=dict)
+    """XApps of whose deployed revision it is not known which objects it consists of, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

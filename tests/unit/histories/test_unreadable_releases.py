@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fakes.api_server import Refused
-from tests.support.fakes.histories import CONFIGMAP, History, run_history
+from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, LAG_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import RECORD, allow, install, refuse, remove, store
+from tests.unit.histories.situations.drift import CLUSTER_ROLE
 from xapp_operator.config import Settings
 from xapp_operator.helm import manifest
 from xapp_operator.kube.transport import ApiRequest
@@ -57,8 +58,13 @@ def test_a_manifest_that_cannot_be_read_is_told_and_its_release_can_be_uninstall
             "the release's manifest has more than 1 objects: make the chart smaller. So the objects of the release are "
             "not known: change the chart or its values"
         )
+        assert history.cluster.runtime is not None
+        kept = history.cluster.runtime._context.unreadable_manifests
+        assert kept
         await remove(history)
         assert steps(history) == ["install", "uninstall"]
+        await history.cluster.wait(LAG_SECONDS + 1.0)
+        assert not kept
 
     run_history(settings, play)
 
@@ -89,7 +95,8 @@ def test_an_upgrade_to_a_manifest_that_cannot_be_read_is_told_until_the_chart_ch
     """What the release consisted of before does not count."""
 
     async def play(history: History) -> None:
-        readable, other = store(history, cm=CONFIGMAP), store(history, version="0.2.0", cm=CONFIGMAP, other=CONFIGMAP)
+        readable = store(history, cm=CONFIGMAP)
+        other = store(history, version="0.2.0", one=DEPLOYMENT, two=CLUSTER_ROLE)
         await install(history, archive=readable)
         history.edit(archive=other)
         await history.cluster.wait(20.0)
@@ -98,6 +105,7 @@ def test_an_upgrade_to_a_manifest_that_cannot_be_read_is_told_until_the_chart_ch
             await history.cluster.wait(120.0)
         assert history.outcome == "Stalled ChartInvalid"
         assert steps(history) == ["install", "upgrade"]
+        assert resources(history) == {"total": 0, "ready": 0}
         history.edit(archive=readable)
         await history.cluster.wait(20.0)
         assert history.outcome == "Ready UpgradeSucceeded"
@@ -118,8 +126,9 @@ def test_what_could_not_be_read_is_forgotten_with_the_release(settings: Settings
     run_history(settings, play, lambda _: None)
 
 
-def test_a_manifest_that_cannot_be_read_for_its_labels_is_told(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("backoff_seconds", [1.0, 600.0])
+def test_a_manifest_that_cannot_be_read_for_its_labels_is_told_at_once_and_is_read_once(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, backoff_seconds: float
 ) -> None:
     async def play(history: History) -> None:
         await install(history)
@@ -127,13 +136,16 @@ def test_a_manifest_that_cannot_be_read_for_its_labels_is_told(
         history.edit(version="0.2.0")
         await history.cluster.wait(20.0)
         assert history.outcome == "Stalled ChartInvalid"
+        await history.cluster.wait(500.0)
+        assert reads(history) == 1
         monkeypatch.undo()
         history.set_tag("two")
 
     def check(history: History) -> None:
         assert history.outcome == "Ready UpgradeSucceeded"
 
-    run_history(settings, play, check)
+    pauses = {"backoff_first_seconds": backoff_seconds, "backoff_max_seconds": backoff_seconds}
+    run_history(settings.model_copy(update=pauses), play, check)
 
 
 @pytest.mark.parametrize(
