@@ -125,6 +125,13 @@ class HelmSubject:
         await self.kube.replace(SECRETS, change(secret), namespace=self.namespace)
         assert (await self.statuses())[revision] == status
 
+    async def copy_record(self, revision: int, number: int) -> None:
+        """Store the record of a revision under the name of another one too."""
+        secret = await self.kube.get(SECRETS, release_secret_name("hello", revision), namespace=self.namespace)
+        labels = {**obj(obj(secret, "metadata"), "labels"), "version": str(number)}
+        metadata: JsonObject = {"name": release_secret_name("hello", number), "labels": labels}
+        await self.kube.create(SECRETS, {**secret, "metadata": metadata}, namespace=self.namespace)
+
     async def hook(self) -> Hook:
         """Return the only hook of the newest revision."""
         (hook,) = decode_release((await self.secrets())[-1]).hooks
@@ -370,6 +377,43 @@ class HelmContract:
         with pytest.raises(NotFound):
             await helm.kube.get(DEPLOYMENTS, "hello", namespace=helm.namespace)
         assert await helm.engine.uninstall(helm.uninstall) == ()
+
+    async def test_uninstall_stops_at_a_record_that_is_not_found_under_its_name(self, helm: HelmSubject) -> None:
+        """Helm then says that the release is not found."""
+        await helm.engine.install(helm.request())
+        await helm.engine.upgrade(helm.request(text="two"))
+        await helm.copy_record(1, 7)
+
+        assert await helm.engine.uninstall(helm.uninstall) == ()
+
+        names = {text(obj(each, "metadata"), "name") for each in await helm.secrets()}
+        assert names == {release_secret_name("hello", 2), release_secret_name("hello", 7)}
+        for resource in (CONFIGMAPS, DEPLOYMENTS):
+            with pytest.raises(NotFound):
+                await helm.kube.get(resource, "hello", namespace=helm.namespace)
+
+    async def test_a_newest_record_under_another_name_is_uninstalled(self, helm: HelmSubject) -> None:
+        await helm.engine.install(helm.request())
+        await helm.copy_record(1, 7)
+        await helm.kube.delete(SECRETS, release_secret_name("hello", 1), namespace=helm.namespace)
+
+        assert await helm.engine.uninstall(helm.uninstall) == ()
+
+        names = [text(obj(each, "metadata"), "name") for each in await helm.secrets()]
+        assert names == [release_secret_name("hello", 7)]
+        with pytest.raises(NotFound):
+            await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
+
+    async def test_helm_ends_at_a_record_that_is_no_release(self, helm: HelmSubject) -> None:
+        await helm.engine.install(helm.request())
+        release: JsonObject = {"data": {"release": encode_record({})}}
+        await helm.kube.patch(SECRETS, release_secret_name("hello", 1), release, namespace=helm.namespace)
+
+        with pytest.raises(HelmError):
+            await helm.engine.upgrade(helm.request(text="two"))
+        with pytest.raises(HelmError):
+            await helm.engine.uninstall(helm.uninstall)
+        await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
 
     async def test_existing_object_is_not_taken_without_being_told(self, helm: HelmSubject) -> None:
         existing: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hello"}}

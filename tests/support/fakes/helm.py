@@ -14,19 +14,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import IO
 
 import yaml
 
 from tests.support.fakes.api_server import FakeApiServer, Refused, Target, target_of
 from tests.support.fakes.helm_records import (
-    decode_record,
     identity,
     inherited_labels,
     load_chart,
     manifest_of,
     objects_of,
     owned,
+    read_history,
     record_secret,
     record_target,
     render,
@@ -37,7 +36,7 @@ from xapp_operator.common.bounded_process import Command, ProcessLimits, Process
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 
 PENDING = ("pending-install", "pending-upgrade", "pending-rollback")
-SYSTEM_LABELS = ("name", "owner", "status", "version", "createdAt", "modifiedAt")
+PURGE_FAILED = "uninstall: Failed to purge the release"
 HOOK_POLL_SECONDS = 0.1
 _LAUNCHER_ARGUMENTS = 5
 
@@ -155,7 +154,7 @@ class FakeHelm:
             else:
                 positional.append(each)
         positional += rest[end + 1 :]
-        values = _load_values(_stdin(command.stdin))
+        values = _load_values(command.stdin if isinstance(command.stdin, bytes) else b"")
         return _Run(name, flags.get("namespace", ""), positional, flags, values, None)
 
     # Commands
@@ -272,7 +271,8 @@ class FakeHelm:
             raise HelmFailed("no release provided" if stored else not_found)  # none of the records can be decoded
         newest = history[-1]
         if newest["info"]["status"] != "uninstalled":
-            await self._set_status(run, newest, "uninstalling", "Deletion in progress (or silently failed)")
+            if self._has_record(run, newest):  # otherwise helm goes on
+                await self._set_status(run, newest, "uninstalling", "Deletion in progress (or silently failed)")
             for each in reversed(objects_of(newest["manifest"])):
                 target = target_of(each, namespace=run.namespace)
                 if self._owner(target) == (name, run.namespace):
@@ -280,8 +280,10 @@ class FakeHelm:
                         self.server.delete(target, {})
                     await asyncio.sleep(self.pause)
         for each in history:
+            if not self._has_record(run, each):
+                raise HelmFailed(f"uninstallation completed with 1 error(s): {PURGE_FAILED}: release: not found")
             with self._write(run, "delete record"):
-                self.server.delete(record_target(run.namespace, name, each["version"]), {})
+                self.server.delete(record_target(run.namespace, each["name"], each["version"]), {})
                 _set_done(run, done=each is newest)
         return f'release "{name}" uninstalled\n'
 
@@ -357,17 +359,16 @@ class FakeHelm:
         }
 
     def _history(self, namespace: str, name: str, *, missing_ok: bool = False) -> list[Json]:
-        prefix, found = f"sh.helm.release.v1.{name}.v", []
-        for secret in self.server.all("secrets"):
-            metadata = secret["metadata"]
-            if metadata["namespace"] == namespace and metadata["name"].startswith(prefix):
-                record = decode_record(secret)
-                if record is not None and metadata["labels"].get("name") == name:
-                    labels = {key: value for key, value in metadata["labels"].items() if key not in SYSTEM_LABELS}
-                    found.append({**record, "labels": labels})
+        found = read_history(self.server.all("secrets"), namespace, name)
         if not (found or missing_ok):
             raise HelmFailed("release: not found")
-        return sorted(found, key=lambda each: int(each["version"]))
+        if found and "info" not in found[-1]:
+            raise HelmFailed("panic: runtime error: invalid memory address or nil pointer dereference")
+        return found
+
+    def _has_record(self, run: _Run, record: Json) -> bool:
+        secret = record_target(run.namespace, record["name"], record["version"]).name
+        return self.server.find("secrets", secret, namespace=run.namespace) is not None
 
     async def _create_record(self, run: _Run, record: Json) -> None:
         run.record = record
@@ -488,10 +489,6 @@ class _Killed(Exception):
 @functools.lru_cache(maxsize=256)
 def _load_values(text: bytes) -> Json:
     return yaml.safe_load(text) or {}
-
-
-def _stdin(stdin: bytes | IO[bytes] | None) -> bytes:
-    return stdin if isinstance(stdin, bytes) else b""
 
 
 def _failure(code: int, stderr: str) -> ProcessResult:

@@ -19,6 +19,7 @@ import yaml
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.json_patch import Json, merge
 
+SYSTEM_LABELS = ("name", "owner", "status", "version", "createdAt", "modifiedAt")
 _HOOK = "helm.sh/hook"
 _PLACEHOLDER = re.compile(r"\{\{-? *([.\w]+)(?: \| (quote))? *-?\}\}")
 
@@ -160,6 +161,19 @@ def encode_record(payload: Json) -> str:
     """Return the value of `data.release` for a payload."""
     packed = gzip.compress(json.dumps(payload).encode(), compresslevel=1, mtime=0)
     return base64.b64encode(base64.b64encode(packed)).decode()
+
+
+def read_history(secrets: list[Json], namespace: str, name: str) -> list[Json]:
+    """Return the records of a release as helm finds them, by the labels of their Secrets, and sorts them."""
+    found = []
+    for secret in secrets:
+        metadata, record = secret["metadata"], decode_record(secret)
+        labels = metadata.get("labels", {})
+        wanted = (labels.get("owner"), labels.get("name"), metadata["namespace"]) == ("helm", name, namespace)
+        if wanted and record is not None:
+            own = {key: value for key, value in labels.items() if key not in SYSTEM_LABELS}
+            found.append({"name": "", "version": 0, **record, "labels": own})
+    return sorted(found, key=lambda each: int(each["version"]))
 
 
 def decode_record(secret: Json) -> Json | None:

@@ -333,20 +333,6 @@ def test_a_record_under_another_name_goes_with_the_release(settings: Settings) -
     assert history.cluster.revisions == {}
 
 
-def test_a_release_that_is_there_after_the_uninstall_is_uninstalled_too(settings: Settings) -> None:
-    """Perhaps somebody has installed it anew, so that its record is needed."""
-
-    async def play(history: History) -> None:
-        await install(history)
-        history.cluster.helm.faults = [Fault(NOT_FOUND)]
-        history.delete()
-        await wait_gone(history)
-
-    history = run_history(settings, play)
-    assert [each.command for each in history.helm_steps] == ["install", "uninstall", "uninstall"]
-    assert history.live_tags == set()
-
-
 UNSERVED = "---\napiVersion: example.com/v1\nkind: Gone\nmetadata: {name: hello}\n"
 NO_MATCHES = 'resource mapping not found: no matches for kind "Gone" in version "example.com/v1"'
 

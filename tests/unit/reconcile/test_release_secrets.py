@@ -30,7 +30,13 @@ class StoredRecords:
 
     def __init__(self, *configs: Mapping[str, object]) -> None:
         self.payloads: list[Mapping[str, object]] = [
-            {"version": number, "config": dict(config), "chart": {"metadata": {"name": "probe-chart"}}}
+            {
+                "name": RELEASE,
+                "version": number,
+                "info": {"status": "deployed"},
+                "config": dict(config),
+                "chart": {"metadata": {"name": "probe-chart"}},
+            }
             for number, config in enumerate(configs, 1)
         ]
         self.decoded_at_once: list[int] = []
@@ -45,7 +51,7 @@ class StoredRecords:
         payload = self.payloads[int(name.rpartition(".v")[2]) - 1]
         packer = zlib.compressobj(wbits=31)
         packed = packer.compress(json.dumps(payload).encode()) + packer.flush()
-        return {"data": {"release": base64.b64encode(base64.b64encode(packed)).decode()}}
+        return {"metadata": {"name": name}, "data": {"release": base64.b64encode(base64.b64encode(packed)).decode()}}
 
     def read(self, clock: FakeClock | None = None) -> frozenset[str]:
         async def read() -> frozenset[str]:

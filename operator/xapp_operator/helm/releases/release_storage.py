@@ -282,6 +282,13 @@ def _decode_payload(secret: JsonObject) -> JsonObject:
         raise ReleaseRecordDamaged("this release record is damaged: remove it, or restore it from a backup") from error
     if not isinstance(payload, dict):
         raise ReleaseRecordDamaged("this release record is damaged: it is not an object")
+    recorded_revision = text(payload, "name"), integer(payload, "version")
+    secret_name = text(obj(secret, "metadata"), "name")
+    if parse_release_secret_name(secret_name) != recorded_revision or not text(obj(payload, "info"), "status"):
+        raise ReleaseRecordDamaged(
+            "this release record is damaged: it does not record the revision in its name. Remove it, or restore it "
+            "from a backup"
+        )
     return payload
 
 

@@ -70,7 +70,7 @@ async def deploy(
             await label_release(request, context, result.manifest, revision=result.revision, known=labelled)
         except XAppError as error:
             if error.permanent:  # otherwise RepairLabels follows
-                attempt = _failed_attempt(request, context, attempt, error)
+                attempt = fail_attempt(request, context, attempt, error)
     if attempt.outcome is AttemptOutcome.RELEASED:
         request.draft = replace(request.draft, unlocked=False)
         reason = SUCCESS_REASONS[attempt.action]
@@ -138,7 +138,7 @@ async def run_step(
         if isinstance(error, ReleaseRecordDamaged):
             error = await _name_damaged_record(request, context) or error
         attempt, message = await explain_failure(request, context, attempt, error, reports)
-        return _failed_attempt(request, context, attempt, error, message=message), None
+        return fail_attempt(request, context, attempt, error, message=message), None
     finally:
         request.restore(context.xapps.get(key))
     return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=context.clock.now()), result
@@ -181,7 +181,7 @@ def _drop_large_values(request: ReconcileRequest, context: ReconcilerContext) ->
         request.drop_values()
 
 
-def _failed_attempt(
+def fail_attempt(
     request: ReconcileRequest,
     context: ReconcilerContext,
     attempt: Attempt,
@@ -189,6 +189,7 @@ def _failed_attempt(
     *,
     message: str | None = None,
 ) -> Attempt:
+    """Return `attempt` as failed because of `error`, and record an event."""
     reason, message = error.reason or FAILURE_REASONS[attempt.action], message or error.message
     context.events.record(request.raw, event_type="Warning", reason=reason, message=message)
     return replace(

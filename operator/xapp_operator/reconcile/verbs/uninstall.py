@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
+from typing import Final
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject, obj, text
@@ -17,8 +18,16 @@ from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, HELM_RESOURCE_POLICY, LABEL_XAPP
 from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.actions import Uninstall
-from xapp_operator.domain.planning.plan_input import UNINSTALLED, UNINSTALLING, Attempt, AttemptOutcome
-from xapp_operator.errors import AccessDenied, KindNotServed, KubeError, NotFound, ReleaseRecordDamaged
+from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome
+from xapp_operator.errors import (
+    AccessDenied,
+    HelmError,
+    KindNotServed,
+    KubeError,
+    NotFound,
+    ReleaseRecordDamaged,
+    ReleaseRecordTooLarge,
+)
 from xapp_operator.helm.manifest import is_kept
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.releases.release_storage import release_secret_name, remove_unserved_kinds
@@ -27,14 +36,19 @@ from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.kube.resources import SECRETS, Resource
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.release_secrets import secrets_reader
-from xapp_operator.reconcile.verbs.deploy import run_step
+from xapp_operator.reconcile.verbs.deploy import fail_attempt, run_step
 from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
 from xapp_operator.reconcile.watching.release_watch import read_release_record
+
+RECORDS_CAME_BACK: Final = (
+    "the release was uninstalled, but there are records of it again: somebody has installed or restored it meanwhile"
+)
 
 
 async def uninstall(action: Uninstall, request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt) -> None:
     """Run `helm uninstall` and record how it ended; a release that is not found counts as uninstalled."""
     name = request.xapp.release_name
+    known = {info.secret_uid for info in context.release_watch.revisions(request.namespace, name)}
     if action.dependents:
         names = format_list(action.dependents, total=len(action.dependents))
         message = f"uninstalled after spec.timeout, although these XApps depend on it: {names}"
@@ -71,7 +85,10 @@ async def uninstall(action: Uninstall, request: ReconcileRequest, context: Recon
     try:
         records = await context.release_watch.refresh(request.namespace, name)
         if attempt.outcome is AttemptOutcome.SUCCEEDED:
-            await _delete_records_left(request, context, records)
+            await _delete_records_left(request, context, records, known)
+            if context.release_watch.revisions(request.namespace, name):
+                attempt = fail_attempt(request, context, attempt, HelmError(RECORDS_CAME_BACK))
+                request.draft = replace(request.draft, attempt=attempt)
     except AccessDenied:
         if not await _namespace_lost_permissions(request, context):
             raise
@@ -159,38 +176,45 @@ def _has_deletion_timed_out(request: ReconcileRequest, context: ReconcilerContex
 
 
 async def _delete_records_left(
-    request: ReconcileRequest, context: ReconcilerContext, records: Iterable[JsonObject]
+    request: ReconcileRequest, context: ReconcilerContext, records: Iterable[JsonObject], known: Container[str]
 ) -> None:
-    """Delete what helm left of its `records` (metadata) after the uninstall.
+    """Delete what helm left of its `records` (metadata) after the uninstall; `known` are the uids of those before it.
 
-    Helm cannot read a damaged record. If one is stored under another name, for example by a backup, helm deletes the
-    objects, does not find that record under its usual name, and stops before it has deleted all records.
+    Helm cannot read a damaged record. It stops at a record that it does not find under its usual name, because it is
+    stored under another name, or under that of another revision, for example by a backup.
     """
     client, name = context.impersonation.client_for(request.xapp), request.xapp.release_name
-    revisions = context.release_watch.revisions(request.namespace, name)
-    if not revisions or revisions[-1].status in (UNINSTALLING, UNINSTALLED):
-        left = {text(metadata, "name"): text(metadata, "uid") for metadata in records}
-    else:  # perhaps somebody has installed it anew
-        left = {}
-        for info in revisions:
-            try:
-                await read_release_record(client, request.namespace, name, info.revision)
-            except ReleaseRecordDamaged:
-                left[release_secret_name(name, info.revision)] = info.secret_uid
+    stored = context.release_watch.revisions(request.namespace, name)
+    is_new = any(info.secret_uid not in known for info in stored)  # somebody has installed it anew
+    left = {text(metadata, "name"): text(metadata, "uid") for metadata in records}
     for secret, uid in left.items():
-        with contextlib.suppress(NotFound):
-            await client.delete(SECRETS, secret, namespace=request.namespace, uid=uid)
+        if uid in known or not is_new:
+            with contextlib.suppress(NotFound):
+                await client.delete(SECRETS, secret, namespace=request.namespace, uid=uid)
     if left:
         await context.release_watch.refresh(request.namespace, name)
+
+
+async def _check_newest_record(request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Check that the newest record is one of this release.
+
+    Raises:
+        ReleaseRecordDamaged: when it is not.
+    """
+    client, name = context.impersonation.client_for(request.xapp), request.xapp.release_name
+    for newest in context.release_watch.revisions(request.namespace, name)[-1:]:
+        with contextlib.suppress(NotFound, ReleaseRecordTooLarge):  # helm has no limit
+            await read_release_record(client, request.namespace, name, newest.revision)
 
 
 async def _uninstall_served_kinds(
     request: ReconcileRequest, context: ReconcilerContext, helm_request: UninstallRequest, slot: HelmSlot
 ) -> tuple[str, ...]:
     try:
+        await _check_newest_record(request, context)
         return await context.helm.uninstall(helm_request, slot=slot)
     except ReleaseRecordDamaged:
-        # Helm can read none of the records. The objects are found by their labels.
+        # Helm would uninstall what a record says, perhaps another release. The objects are found by their labels.
         discovery = context.kube.discovery
         namespaced, cluster_scoped = await discovery.namespaced_resources(), await discovery.cluster_scoped_resources()
         await _delete_labelled_objects(request, context, (*namespaced, *cluster_scoped))

@@ -108,8 +108,8 @@ def foo(name: str) -> JsonObject:
 def release_secret(*objects: JsonObject) -> JsonObject:
     manifest = "---\n".join(json.dumps(each) + "\n" for each in objects)
     release = {"name": NAME, "namespace": NAMESPACE, "version": 1, "info": {"status": "deployed"}, "manifest": manifest}
-    packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
-    return {"metadata": {"name": "release"}, "data": {"release": base64.b64encode(packed).decode()}}
+    packed = base64.b64encode(base64.b64encode(gzip.compress(json.dumps(release).encode()))).decode()
+    return {"metadata": {"name": f"sh.helm.release.v1.{NAME}.v1"}, "data": {"release": packed}}
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import MIB
-from xapp_operator.errors import HelmError
+from xapp_operator.errors import HelmError, ReleaseRecordDamaged
 from xapp_operator.helm.releases.release_storage import (
     RELEASE_BYTES_MAX,
     decode_release,
@@ -182,6 +182,16 @@ def test_an_unterminated_string_is_damaged(text: bytes) -> None:
 def test_a_damaged_record_is_reported(data: dict[str, str]) -> None:
     with pytest.raises(HelmError):
         decode_release({"metadata": {"name": "x"}, "data": dict(data)})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"name": "other"}, {"version": 4}, {"version": "3"}, {"info": {}}, {"info": {"status": ""}}, {"info": [1]}],
+    ids=["name", "revision", "type", "no-status", "empty-status", "no-info"],
+)
+def test_a_record_of_something_else_is_damaged(changes: dict[str, object]) -> None:
+    with pytest.raises(ReleaseRecordDamaged, match="does not record the revision in its name"):
+        decode_release(secret(json.dumps(payload(**changes)).encode()))
 
 
 @pytest.mark.parametrize("status", ["pending-install", "pending-upgrade", "pending-rollback"])

@@ -1,0 +1,135 @@
+"""Release records that do not say what their names do: what an XApp tells of them, and how it is removed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from tests.support.fakes.helm import FakeHelm, HelmFailed, _Run
+from tests.support.fakes.helm_records import decode_record, encode_record, record_target
+from tests.support.fakes.histories import History, run_history
+from tests.support.fakes.json_patch import Json
+from tests.support.fakes.operator import NAMESPACE
+from tests.unit.histories.test_removals import NOT_FOUND, RECORD, events, install, wait_gone
+from xapp_operator.config import Settings
+from xapp_operator.reconcile.verbs.uninstall import RECORDS_CAME_BACK
+
+
+def change_record(history: History, **changes: object) -> None:
+    """Change the payload of the first revision."""
+    server = history.cluster.server
+    record = decode_record(server.get(RECORD))
+    assert record is not None
+    server.patch(RECORD, {"data": {"release": encode_record({**record, **changes})}}, manager="")
+
+
+def copy_record(history: History, copied: int, number: int) -> None:
+    """Store the record of a revision under the name of another one, too."""
+    server, target = history.cluster.server, record_target(NAMESPACE, "hello", number)
+    record: Json = server.get(record_target(NAMESPACE, "hello", copied))
+    if number in history.cluster.revisions:
+        server.delete(target, {})
+    labels = {**record["metadata"]["labels"], "version": str(number)}
+    server.create(target, {**record, "metadata": {"name": target.name, "labels": labels}})
+
+
+RESTORED = 4
+"""How often the release is there again."""
+
+
+def test_a_release_that_is_there_after_the_uninstall_is_uninstalled_too(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has installed it anew, so that its record is needed."""
+    uninstall, uninstalled_at = FakeHelm._uninstall, list[float]()
+
+    async def replace_record(self: FakeHelm, run: _Run) -> str:
+        uninstalled_at.append(self.clock.now())
+        if len(uninstalled_at) > RESTORED:
+            return await uninstall(self, run)
+        record = self.server.get(RECORD)
+        self.server.delete(RECORD, {})
+        self.server.create(RECORD, {**record, "metadata": {**record["metadata"], "uid": None}})
+        raise HelmFailed(NOT_FOUND)
+
+    monkeypatch.setattr(FakeHelm, "_uninstall", replace_record)
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.delete()
+        await wait_gone(history)
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == ["install", *["uninstall"] * (RESTORED + 1)]
+    assert history.live_tags == set()
+    pauses = [after - before for before, after in pairwise(uninstalled_at)]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] > 4 * pauses[0]
+    assert {message for _, message in events(history, "UninstallFailed")} == {RECORDS_CAME_BACK}
+
+
+@pytest.mark.parametrize(("copied", "number"), [(1, 7), (2, 3), (2, 1)])
+def test_a_record_under_the_name_of_another_revision_goes_with_the_release(
+    settings: Settings, copied: int, number: int
+) -> None:
+    """Helm goes by what a record says, and stops at the second one of a revision, which it does not find."""
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.set_tag("two")
+        await history.cluster.wait(20.0)
+        copy_record(history, copied, number)
+        history.delete()
+        await wait_gone(history)
+
+    history = run_history(settings, play)
+    assert history.cluster.revisions == {}
+    assert history.live_tags == set()
+    assert len([each for each in history.helm_steps if each.command == "uninstall"]) == (number < copied)
+
+
+def test_a_record_of_another_release_does_not_uninstall_that(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        server = history.cluster.server
+        change_record(history, name="other")
+        record, theirs = server.get(RECORD), record_target(NAMESPACE, "other", 1)
+        labels = {**record["metadata"]["labels"], "name": "other"}
+        server.create(theirs, {**record, "metadata": {"name": theirs.name, "labels": labels}})
+        history.delete()
+        await wait_gone(history)
+        assert [each["metadata"]["name"] for each in server.all("secrets")] == [theirs.name]
+        server.delete(theirs, {})
+        history.removed.clear()  # it noted that record
+
+    history = run_history(settings, play)
+    assert history.live_tags == set()
+
+
+def test_a_release_whose_record_is_empty_is_uninstalled(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        history.cluster.server.patch(RECORD, {"data": {"release": encode_record({})}})
+        history.delete()
+        await wait_gone(history)
+
+    history = run_history(settings, play)
+    assert history.live_tags == set()
+    assert history.cluster.revisions == {}
+
+
+@pytest.mark.parametrize("changes", [{"name": "other"}, {"version": 2}, {"info": {}}])
+def test_a_record_of_something_else_is_told_after_a_restart(settings: Settings, changes: dict[str, object]) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        change_record(history, **changes)
+        history.cluster.restart()
+        await history.cluster.wait(20.0)
+        assert history.outcome == "Stalled UpgradeFailed"
+        ready = history.cluster.condition("Ready") or {}
+        assert ready["message"].startswith("Secret sh.helm.release.v1.hello.v1: this release record is damaged: ")
+        history.delete()
+        await wait_gone(history)
+
+    run_history(settings, play)
