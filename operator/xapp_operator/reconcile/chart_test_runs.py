@@ -1,19 +1,23 @@
 """The tests of charts that run now, at most one run per XApp, beside the reconciles of the XApp.
 
 A run may take as long as spec.timeout, so no reconcile waits for it. What it found is kept until the next reconcile,
-which `on_done` asks for. Tests that never end must leave places for helm to installs and upgrades, also to those of
-their own namespace, so runs have fewer places than helm.
+which `on_done` asks for. Tests that never end must leave places for helm to installs and upgrades of their own
+namespace, so the runs of one namespace are bounded. Between namespaces, helm shares its places, and takes them back.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 from xapp_operator.common.fair_slots import FairSlots
 from xapp_operator.domain.planning.plan_input import TestRun
 from xapp_operator.reconcile.work.work_queue import NamespacedName
+
+RECORDS_AT_ONCE: Final = 8
+"""Runs that read their release record at the same time, shared fairly by namespace: this bounds the memory."""
 
 
 class TestRuns:
@@ -22,8 +26,9 @@ class TestRuns:
     __test__ = False  # for pytest, which collects classes by their names
 
     def __init__(self, *, helm_waiting: int, on_done: Callable[[NamespacedName], None]) -> None:
-        """`helm_waiting` is the number of helm processes that can wait for a hook: half of them may be tests."""
-        self._slots = FairSlots(max(1, helm_waiting // 2), per_key=max(1, helm_waiting // 4))
+        """`helm_waiting` is the number of helm processes that can wait for a hook: one namespace runs a quarter."""
+        self._slots = FairSlots(sys.maxsize, per_key=max(1, helm_waiting // 4))
+        self.record_slots = FairSlots(RECORDS_AT_ONCE)
         self._on_done = on_done
         self._tasks: dict[NamespacedName, asyncio.Task[TestRun]] = {}
         self._results: dict[NamespacedName, TestRun] = {}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.helm import HelmFailed
-from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
+from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history, xapp_body
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.support.helm_tests import (
@@ -26,7 +26,10 @@ from tests.support.helm_tests import (
     wait_running,
     wait_tested,
 )
+from xapp_operator.common.fair_slots import RESERVED_SLOTS
 from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
+from xapp_operator.reconcile.chart_test_runs import RECORDS_AT_ONCE
 
 
 def test_tests_run_once_after_each_install_and_upgrade(settings: Settings) -> None:
@@ -230,3 +233,39 @@ def test_a_chart_without_tests_passes_without_helm(settings: Settings, monkeypat
     history = run_history(settings, play)
     assert outcome_of(history)[2] == "the chart has no tests"
     assert runs == []
+
+
+def test_tests_that_begin_at_once_do_not_read_all_release_records_at_once(settings: Settings) -> None:
+    names = [f"other-{number}" for number in range(10)]
+    reading: set[str] = set()
+    most: list[int] = []
+
+    def read_slowly(request: ApiRequest) -> float:
+        if request.method != "GET" or "/secrets/sh.helm.release." not in request.path:
+            return 0.0
+        reading.add(request.path)
+        most.append(len(reading))
+        return 1.0
+
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        for name in names:
+            body = xapp_body(tag="one")
+            body["metadata"]["name"] = name
+            history.cluster.create(body)
+        await history.cluster.wait(60.0)
+        history.cluster.on_response.append(lambda request, *_: reading.discard(request.path))
+        history.cluster.latency = read_slowly
+        for name in names:
+            history.cluster.edit({"metadata": {"annotations": {"xapp-operator.io/test-at": "now"}}}, name)
+        await history.cluster.wait(30.0)
+        assert len(most) == len(names)
+        history.cluster.latency = lambda _: 0.0
+        history.note("delete the others")  # which are not checked
+        for name in names:
+            history.cluster.delete(name)
+        await history.cluster.wait(60.0)
+        history.removed.clear()
+
+    run_history(settings, play)
+    assert max(most) == RECORDS_AT_ONCE - RESERVED_SLOTS

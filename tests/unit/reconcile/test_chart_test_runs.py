@@ -106,3 +106,13 @@ async def test_endless_tests_leave_places_for_helm_to_others_and_to_their_own_na
     await runs.end(("hostile", "x7"))  # one that waits
     await runs.stop()
     assert not endless[7].has_begun.is_set()
+
+
+async def test_endless_tests_of_many_namespaces_delay_those_of_no_other(runs: TestRuns) -> None:
+    for namespace in range(10):
+        for number in range(3):
+            runs.start((f"hostile{namespace}", f"x{number}"), _Run())
+    other = _Run()
+    runs.start(KEY, other)
+    await asyncio.wait_for(other.has_begun.wait(), 5.0)
+    await runs.stop()

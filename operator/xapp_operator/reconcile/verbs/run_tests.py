@@ -133,16 +133,17 @@ async def _run(subject: _Subject, run: TestRun, context: ReconcilerContext) -> T
         read_secrets=secrets_reader((subject.namespace, subject.name), subject.release, context),
     )
     try:
-        record = await read_release_record(context.kube, subject.namespace, subject.release, run.revision)
-        if not record.tests:
+        async with context.test_runs.record_slots.slot(subject.namespace):
+            tests = (await read_release_record(context.kube, subject.namespace, subject.release, run.revision)).tests
+        if not tests:
             return replace(run, outcome=TestOutcome.SUCCEEDED, message="the chart has no tests")
-        await _delete_leftovers(subject, record.tests)  # may last, so it holds no place
+        await _delete_leftovers(subject, tests)  # may last, so it holds no place
         async with context.helm.slot(subject.namespace, urgent=False) as slot:
             with context.held_releases.hold((subject.namespace, subject.release), subject.uid):
                 await context.helm.test(helm_request, slot=slot)
     except XAppError as error:
         return await _after_failure(subject, run, context, error)
-    count = len(record.tests)
+    count = len(tests)
     passed = "1 test" if count == 1 else f"all {count} tests"
     return replace(run, outcome=TestOutcome.SUCCEEDED, message=f"{passed} of revision {run.revision} passed")
 
