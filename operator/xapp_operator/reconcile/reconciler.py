@@ -323,7 +323,7 @@ class Reconciler:
         if release is None:
             return
         run = begin_test_run(before.test, revision=release.revision, requested=action.requested, now=self._clock.now())
-        handled = before.with_handled(request.xapp, "test_at") if action.requested else before
+        handled = before.with_handled(request.xapp, "test_at")
         request.draft = replace(handled, test=run).with_settled_attempt(action.settled, observation.live.status)
         try:
             await self._reports.write(request, action.settled, observation)

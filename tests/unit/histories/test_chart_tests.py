@@ -142,6 +142,21 @@ def test_an_upgrade_whose_tests_fail_is_rolled_back_where_the_spec_says_so(setti
     assert [reason for _, reason, _ in events(history)] == ["TestSucceeded", "TestFailed"]
 
 
+def test_tests_that_are_requested_with_an_upgrade_undo_it(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        deploy(history, test={**ENABLED, "onFailure": "rollback"})
+        await wait_tested(history, "Succeeded")
+        history.edit(values={"tag": "two", **FAILS})
+        history.annotate("test-at")
+        await history.cluster.wait(60.0)
+        body = history.cluster.xapp() or {}
+        assert body["status"]["handled"]["testAt"] == body["metadata"]["annotations"]["xapp-operator.io/test-at"]
+
+    history = run_history(settings, play)
+    assert (history.outcome, history.live_tags) == ("Stalled TestFailed", {"one"})
+    assert [reason for _, reason, _ in events(history)] == ["TestSucceeded", "TestFailed"]
+
+
 def test_tests_run_on_request_and_then_undo_nothing(settings: Settings) -> None:
     async def play(history: History) -> None:
         deploy(history, test={"enabled": False, "onFailure": "rollback"})

@@ -139,7 +139,7 @@ class Nothing:
 class StartTests:
     """Start the tests of the chart; they run beside everything else. `settled` is the decision that the status shows.
 
-    `requested`: the annotation test-at asks for it.
+    `requested`: only the annotation test-at asks for it, so a failure undoes nothing.
     """
 
     settled: Wait | Nothing

@@ -47,15 +47,18 @@ def plan_tests(inputs: PlanInput, settled: Wait | Nothing) -> Action | None:
     if release is None or inputs.observed.tests_running:
         return None
     last, in_progress = inputs.test, isinstance(settled, Wait) and settled.reason == Reason.PROGRESSING
+    tested = last is not None and last.revision == release.revision and (last.ended or last.requested)
+    due = not tested and _is_due_after_deployment(inputs, release, settled)
+    # Requested tests of a revision whose own are due are both: one run is enough, and it may undo the upgrade.
+    requested = None if in_progress else StartTests(settled, requested=not due)
     if inputs.requests.test:
-        return None if in_progress else StartTests(settled, requested=True)
+        return requested
     unfinished = last is not None and not last.ended
     if last is not None and unfinished and inputs.now < last.last_at + inputs.backoff.delay(last.count):
         return None
     if last is not None and unfinished and last.requested:
-        return None if in_progress else StartTests(settled, requested=True)
-    tested = last is not None and last.ended and last.revision == release.revision
-    return StartTests(settled) if not tested and _is_due_after_deployment(inputs, release, settled) else None
+        return requested
+    return StartTests(settled) if due else None
 
 
 def plan_after_failed_tests(inputs: PlanInput) -> Action | None:

@@ -139,6 +139,14 @@ def test_requested_tests_run_on_whatever_is_deployed() -> None:
         assert action.requested
 
 
+def test_requested_tests_of_a_new_revision_are_those_that_follow_its_upgrade() -> None:
+    assert plan(settled(requests=REQUESTED)) == StartTests(Nothing())
+    interrupted = run(TestOutcome.INTERRUPTED, revision=1, requested=True)
+    assert plan(settled(test=interrupted)) == StartTests(Nothing())
+    of_this_one = run(TestOutcome.INTERRUPTED, requested=True)
+    assert plan(settled(test=of_this_one)) == StartTests(Nothing(), requested=True)
+
+
 def test_requested_tests_wait_for_a_step_in_progress() -> None:
     released = attempt(AttemptOutcome.RELEASED)
     waiting = plan(settled(requests=REQUESTED, health=HealthStatus.PROGRESSING, last=released))
