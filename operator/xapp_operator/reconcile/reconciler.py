@@ -229,7 +229,7 @@ class Reconciler:
             requests=observation.requests,
             now=self._clock.now(),
             backoff=self._backoff,
-        )
+        ).with_corrected_times(self._clock.corrected)
 
     async def _execute(self, action: Action, request: ReconcileRequest, observation: Observation) -> None:
         name, started, outcome = type(action).__name__, self._clock.monotonic(), "failed"
@@ -357,7 +357,7 @@ class Reconciler:
             self.removals.set_done(xapp.metadata.uid)
             return
         request.draft = request.draft.with_settled_attempt(decision, observation.live.status)
-        attempt, health, now = request.draft.attempt, observation.live.status, self._clock.now()
+        health, inputs = observation.live.status, self._plan_input(request, observation)
         delay = min(context.settings.resync_seconds, self._requeue_delay(request, decision))
         if (postponed := self._reports.postponed_seconds(request, decision, observation)) is not None:
             delay = min(delay, postponed)
@@ -365,11 +365,12 @@ class Reconciler:
         else:
             await self._reports.write(request, decision, observation, retries=self._source_backoff.retries(key))
         if request.draft.release.revision is not None and health is not HealthStatus.HEALTHY:
-            recently = attempt is not None and now - attempt.last_at < SLOW_RECHECK_AFTER_SECONDS
+            attempt = inputs.attempt
+            recently = attempt is not None and inputs.now - attempt.last_at < SLOW_RECHECK_AFTER_SECONDS
             delay = min(delay, UNHEALTHY_RECHECK_SECONDS if recently else SLOW_RECHECK_SECONDS)
-        due_at = next_action_at(xapp.spec, observation.state, request.draft.test, now=now, backoff=self._backoff)
+        due_at = next_action_at(xapp.spec, inputs.observed, inputs.test, now=inputs.now, backoff=self._backoff)
         context.metrics.set_drifted_xapps(count=context.drift.drifted_xapps)
-        context.queue.add_after(key, max(min(delay, due_at - now), 0.0))
+        context.queue.add_after(key, max(min(delay, due_at - inputs.now), 0.0))
 
     def _requeue_delay(self, request: ReconcileRequest, decision: Wait | Nothing) -> float:
         """Return the seconds until the next decision; waits without an end back off."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import pytest
 
@@ -42,8 +43,8 @@ def events(history: History, reason: str) -> list[tuple[str, str]]:
     return [(each["type"], each["message"]) for each in found]
 
 
-async def install(history: History) -> None:
-    history.create(tag="one")
+async def install(history: History, **spec: Any) -> None:
+    history.create(tag="one", **spec)
     assert await history.cluster.wait_for(lambda: history.outcome.startswith("Ready"), seconds=60.0)
     await history.cluster.wait(5.0)
 

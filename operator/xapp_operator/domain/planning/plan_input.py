@@ -5,6 +5,7 @@ The states of a release are those of Helm (`helm.sh/helm/v4`, release status).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -258,6 +259,18 @@ class PlanInput:
     requests: AnnotationRequests = field(default_factory=AnnotationRequests)
     now: float = 0.0
     backoff: Backoff = field(default_factory=Backoff)
+
+    def with_corrected_times(self, corrected: Callable[[float], float]) -> PlanInput:
+        """Return the input whose past times can be compared with `now`, although the clock may have jumped since."""
+        release, attempt, test = self.release, self.attempt, self.test
+        if release is not None:
+            release = replace(release, modified_at=corrected(release.modified_at))
+        if attempt is not None:
+            attempt = replace(attempt, first_at=corrected(attempt.first_at), last_at=corrected(attempt.last_at))
+        if test is not None:
+            test = replace(test, first_at=corrected(test.first_at), last_at=corrected(test.last_at))
+        observed = replace(self.observed, release=release)
+        return replace(self, deleted_at=corrected(self.deleted_at), observed=observed, attempt=attempt, test=test)
 
     def next_attempt_at(self, attempt: Attempt) -> float:
         """Return when `attempt` may be repeated, in seconds since the epoch."""

@@ -186,7 +186,8 @@ async def _wait_until_gone(client: KubeClient, test: Hook, *, namespace: str) ->
 
 async def _after_failure(subject: _Subject, run: TestRun, context: ReconcilerContext, error: XAppError) -> TestRun:
     ended_by_test = isinstance(error, HookFailed | HelmTimeout)
-    if not (ended_by_test or error.permanent or context.clock.now() - run.first_at >= subject.timeout_seconds):
+    seconds = context.clock.now() - context.clock.corrected(run.first_at)
+    if not (ended_by_test or error.permanent or seconds >= subject.timeout_seconds):
         message = f"the tests are run again, because they were interrupted: {error.message}"
         return replace(run, outcome=TestOutcome.INTERRUPTED, message=message)
     message = error.message

@@ -171,8 +171,9 @@ async def _delete_labelled_of_kind(
 
 
 def _has_deletion_timed_out(request: ReconcileRequest, context: ReconcilerContext) -> bool:
-    deleted = request.xapp.metadata.deletion_timestamp
-    return deleted is not None and context.clock.now() >= deleted.timestamp() + request.xapp.spec.timeout_seconds
+    deleted, now = request.xapp.metadata.deletion_timestamp, context.clock.now()
+    timeout = request.xapp.spec.timeout_seconds
+    return deleted is not None and now >= context.clock.corrected(deleted.timestamp()) + timeout
 
 
 async def _delete_records_left(
