@@ -17,6 +17,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.monitor.live_objects import LiveObjectKey
+from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels
 from xapp_operator.reconcile.reconcile_context import ReconcileRequest
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.verbs.repair_labels import label_release
@@ -94,6 +95,33 @@ def test_labels_that_the_watch_does_not_show_within_a_second_are_patched(
         asyncio.get_running_loop().call_later(seconds, add_label, history)
         assert await label(history, []) == patched
         await history.cluster.wait(5.0)
+        history.edit(suspend=False)
+
+    run_history(settings, play)
+
+
+def test_an_object_whose_labels_the_watch_has_not_shown_yet_is_read_once(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        drop_label(history)
+        await history.cluster.wait(5.0)
+        history.cluster.server.lag = 60.0
+        add_label(history)
+        assert history.cluster.runtime is not None
+        assert history.cluster.transport is not None
+        context = history.cluster.runtime._context
+        cached = context.xapps.get((NAMESPACE, "hello"))
+        assert cached is not None
+        _, xapp = cached.parse()
+        client = context.impersonation.client_for(xapp)
+        before = len(history.cluster.transport.requests)
+        for _ in range(2):
+            found = await find_missing_labels(
+                xapp, client=client, monitor=context.monitor, absent=context.absent_objects
+            )
+            assert found == MissingLabels()
+        requests = history.cluster.transport.requests[before:]
+        assert [(each.method, each.path.rpartition("/")[2]) for each in requests] == [("GET", "hello")]
         history.edit(suspend=False)
 
     run_history(settings, play)

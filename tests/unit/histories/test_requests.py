@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fakes.api_server import FakeApiServer
+from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import History, run_history
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest
@@ -35,3 +36,20 @@ def test_revisions_are_listed_only_when_the_watch_is_late(
     history = run_history(settings, play)
     assert history.live_tags == {"two"}
     assert len(lists) == listed
+
+
+def test_a_deletion_answers_only_the_request_for_another_try(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(20.0)
+        history.cluster.helm.refusals["{}"] = Fault("denied")
+        history.delete()
+        await history.cluster.wait(20.0)
+        history.annotate("reconcile-at")
+        history.annotate("retry-at")
+        await history.cluster.wait(20.0)
+        assert set((history.cluster.xapp() or {})["status"]["handled"]) == {"retryAt"}
+        history.cluster.helm.refusals.clear()
+        history.annotate("retry-at")
+
+    run_history(settings, play)
