@@ -175,10 +175,12 @@ class ReleaseWatch:
     def _remove_unlabelled(self, secret: ObjectKey) -> None:
         """Remove a revision whose Secret lost the label by which Helm finds it."""
         parsed = parse_release_secret_name(secret.name)
-        known = None if parsed is None else self.get_revision(secret.namespace, *parsed)
-        if parsed is not None and known is not None:
-            self._index.remove_revision((secret.namespace, parsed[0]), known.revision)
-            self._on_change((secret.namespace, parsed[0]))
+        if parsed is None:
+            return
+        name, revision = parsed
+        if self.get_revision(secret.namespace, name, revision) is not None:
+            self._index.remove_revision((secret.namespace, name), revision)
+            self._on_change((secret.namespace, name))
 
 
 async def read_release_record(kube: KubeReader, namespace: str, name: str, revision: int) -> ReleaseRecord:

@@ -152,10 +152,10 @@ async def test_a_cluster_wide_watch_names_its_setting(connect: Connect) -> None:
     await secrets.stop()
 
 
-async def test_a_secret_that_is_only_named_like_a_record_is_no_revision(setup: Setup) -> None:
+@pytest.mark.parametrize("name", ["sh.helm.release.v1.hello.v1", "values"])
+async def test_a_secret_without_the_label_of_helm_is_no_revision(setup: Setup, name: str) -> None:
     setup.secrets.set_needed("ric", needed=True)
     await eventually(lambda: setup.secrets.is_watched("ric"), what="the first list")
-    name = "sh.helm.release.v1.hello.v1"
     with capture_logs() as logs:
         await setup.put(name)
         await eventually(lambda: setup.secrets.resource_version("ric", name), what="the Secret")
