@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.fakes.api_server import FakeApiServer
+from tests.support.fakes.api_server import FakeApiServer, Target
 from tests.support.fakes.helm import Fault
+from tests.support.fakes.helm_records import record_target
 from tests.support.fakes.histories import History, run_history
+from tests.support.fakes.operator import NAMESPACE
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest
+
+CONFIGMAP = Target("", "v1", "configmaps", NAMESPACE, "hello")
 
 
 @pytest.mark.parametrize(("lag", "listed"), [(0.0, 0), (0.5, 0), (2.0, 2)])
@@ -51,5 +55,28 @@ def test_a_deletion_answers_only_the_request_for_another_try(settings: Settings)
         assert set((history.cluster.xapp() or {})["status"]["handled"]) == {"retryAt"}
         history.cluster.helm.refusals.clear()
         history.annotate("retry-at")
+
+    run_history(settings, play)
+
+
+def test_no_object_is_read_for_a_revision_whose_record_is_damaged(settings: Settings) -> None:
+    """The objects that are known belong to the revision before."""
+
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(20.0)
+        server, transport = history.cluster.server, history.cluster.transport
+        assert transport is not None
+        labels = server.get(record_target(NAMESPACE, "hello", 1))["metadata"]["labels"]
+        server.patch(CONFIGMAP, {"metadata": {"labels": {"xapp-operator.io/xapp": None}}})
+        damaged = record_target(NAMESPACE, "hello", 2)
+        metadata = {"name": damaged.name, "namespace": NAMESPACE, "labels": {**labels, "version": "2"}}
+        server.create(damaged, {"metadata": metadata, "data": {"release": "Z2FyYmFnZQ=="}})
+        before = len(transport.requests)
+        await history.cluster.wait(100.0)
+        read = {each.path.rpartition("/")[2] for each in transport.requests[before:] if each.method == "GET"}
+        assert damaged.name in read
+        assert "hello" not in read
+        server.delete(damaged, {})
 
     run_history(settings, play)
