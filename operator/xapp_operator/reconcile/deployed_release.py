@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 
 from xapp_operator.api.models import ReleaseStatus, XApp
-from xapp_operator.errors import ChartInvalid, HelmError
+from xapp_operator.domain.planning.plan_input import DEPLOYED, PENDING, AttemptOutcome, ObservedRelease
+from xapp_operator.errors import ChartInvalid, HelmError, NotFound
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.helm.releases.release_storage import public_description
 from xapp_operator.reconcile.reconcile_context import ObserverContext
@@ -54,6 +55,29 @@ async def load_deployed_release(
         last_deployed=record.last_deployed or None,
         description=public_description(record.description),
     )
+
+
+async def is_label_outdated(
+    xapp: XApp, draft: StatusDraft, release: ObservedRelease | None, context: ObserverContext
+) -> bool:
+    """Return whether the label of the newest record has another status than the record, which is the one helm reads.
+
+    The record is read only when it is not deployed, or the last step failed, as it does if helm finds it pending.
+
+    Raises:
+        KubeError: when the record cannot be read.
+        ReleaseRecordDamaged: when the record cannot be decoded.
+    """
+    failed = draft.attempt is not None and draft.attempt.outcome is AttemptOutcome.FAILED
+    if release is None or release.owner != xapp.metadata.name or release.status in PENDING:
+        return False  # Unlock reads one that is pending
+    if release.status == DEPLOYED and not failed:
+        return False
+    try:
+        record = await read_release_record(context.kube, xapp.metadata.namespace, xapp.release_name, release.revision)
+    except NotFound:
+        return False  # the watch will tell that it is gone
+    return record.status_label != record.status
 
 
 async def read_inventory(

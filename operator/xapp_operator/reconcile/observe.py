@@ -39,7 +39,7 @@ from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.root_cause import find_root_cause
 from xapp_operator.monitor.xapp_monitor import MonitorReport
-from xapp_operator.reconcile.deployed_release import load_deployed_release
+from xapp_operator.reconcile.deployed_release import is_label_outdated, load_deployed_release
 from xapp_operator.reconcile.inputs.chart_archives import ArchiveOwnerChanges
 from xapp_operator.reconcile.inputs.release_inputs import DIGEST_LENGTH
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
@@ -118,7 +118,11 @@ class Observer:
         release_status, history = draft.release, draft.history
         labels, missing_labels, drift = LabelState(), MissingLabels(), None
         damaged: ReleaseRecordDamaged | None = None
-        manifest_problem = ""
+        label_outdated, manifest_problem = False, ""
+        try:
+            label_outdated = not deleting and await is_label_outdated(xapp, draft, release, context)
+        except ReleaseRecordDamaged as error:
+            damaged = error
         if release is None:
             release_status, history = ReleaseStatus(), ()
             context.drift.forget(key)
@@ -158,6 +162,7 @@ class Observer:
             state=ObservedState(
                 release=release,
                 record_damaged=damaged,
+                label_outdated=label_outdated,
                 manifest_problem=manifest_problem,
                 helm_running=running,
                 namespace_terminating=deleting and await is_namespace_terminating(context.kube, key[0]),

@@ -133,3 +133,42 @@ def test_a_record_of_something_else_is_told_after_a_restart(settings: Settings, 
         await wait_gone(history)
 
     run_history(settings, play)
+
+
+@pytest.mark.parametrize(
+    ("label", "status"),
+    [("pending-upgrade", "deployed"), ("deployed", "pending-upgrade"), ("failed", "pending-upgrade")],
+)
+def test_a_label_that_was_changed_by_hand_does_not_lock_the_release(
+    settings: Settings, label: str, status: str
+) -> None:
+    """Helm goes by what a record says."""
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.leave_behind(status)
+        history.cluster.server.patch(RECORD, {"metadata": {"labels": {"status": label}}}, manager="")
+        history.set_tag("two")
+        await history.cluster.wait(60.0)
+
+    history = run_history(settings, play)
+    assert history.outcome.startswith("Ready ")
+    assert len(events(history, "LabelCorrected")) == 1
+    assert len(events(history, "Unlocked")) == (status != "deployed")
+
+
+@pytest.mark.parametrize("status", ["superseded", "failed"])
+def test_a_copy_as_the_newest_revision_is_told_and_changes_nothing(settings: Settings, status: str) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        copy_record(history, 1, 7)
+        copy = record_target(NAMESPACE, "hello", 7)
+        history.cluster.server.patch(copy, {"metadata": {"labels": {"status": status}}}, manager="")
+        await history.cluster.wait(60.0)
+        assert history.outcome == "Stalled UpgradeFailed"
+        history.cluster.server.delete(copy, {})
+        await history.cluster.wait(60.0)
+
+    history = run_history(settings, play)
+    assert history.outcome.startswith("Ready ")
+    assert [each.command for each in history.helm_steps] == ["install"]

@@ -67,7 +67,7 @@ class Uninstall:
 
 @dataclass(frozen=True, slots=True)
 class Unlock:
-    """Mark the pending `revision`, on which no helm process works any more, as failed."""
+    """Mark the pending `revision`, on which no helm process works any more, as failed; first correct a wrong label."""
 
     revision: int
 

@@ -13,6 +13,7 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     helm works on the release for another XApp                  Wait, unless the release belongs to another XApp or to a
                                                                 person; deleting: only where it is its own
     pending-*, no helm process works on it any more             Unlock
+    the newest record has another status than its label         Unlock, which corrects the label
     uninstalling by another helm                                Wait, at most 30 s (not owned: spec.timeout)
     uninstalling, left behind                                   Uninstall without hooks
     the release belongs to another XApp, or to a person         Wait, stalled (a person's, with adopt: goes on)
@@ -201,6 +202,8 @@ def _plan_while_helm_runs(inputs: PlanInput) -> Action | None:
 
 def _plan_pending(inputs: PlanInput) -> Action | None:
     release = inputs.release
+    if release is not None and inputs.observed.label_outdated:
+        return Unlock(release.revision)
     if release is None or release.status not in PENDING or not inputs.owned_or_adoptable:
         return None
     if inputs.owned and release.has_own_attempt:

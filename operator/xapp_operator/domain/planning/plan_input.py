@@ -172,6 +172,7 @@ class ObservedState:
     release: ObservedRelease | None = None
     releases_unavailable: XAppError | None = None  # why it is not known whether there is a release
     record_damaged: ReleaseRecordDamaged | None = None  # why the newest revision cannot be read
+    label_outdated: bool = False  # the label of the newest revision has another status than its record
     manifest_problem: str = ""  # why it is not known which objects the deployed revision consists of
     helm_running: bool = False  # for another XApp that names the same release
     namespace_terminating: bool = False

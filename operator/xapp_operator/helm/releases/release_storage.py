@@ -107,6 +107,8 @@ class ReleaseRecord:
     first_deployed: str
     last_deployed: str
     hooks: tuple[Hook, ...] = ()
+    status_label: str = ""
+    """The status that the label says; Helm goes by the other one."""
 
     @property
     def tests(self) -> tuple[Hook, ...]:
@@ -168,6 +170,7 @@ def decode_release(secret: JsonObject) -> ReleaseRecord:
         first_deployed=_time_text(text(info, "first_deployed")),
         last_deployed=_time_text(text(info, "last_deployed")),
         hooks=tuple(_hook(each) for each in items(payload, "hooks")),
+        status_label=_status_label(secret),
     )
 
 
@@ -219,6 +222,16 @@ def unlock_release(secret: JsonObject) -> JsonObject:
     return _with_payload(secret, payload, status=FAILED)
 
 
+def correct_status_label(secret: JsonObject) -> JsonObject | None:
+    """Return the Secret with the status that helm reads as its label, or None if it has that.
+
+    Raises:
+        ReleaseRecordDamaged: as `decode_release`.
+    """
+    status = decode_release(secret).status
+    return None if _status_label(secret) == status else _with_status_label(secret, status)
+
+
 def supersede_release(secret: JsonObject) -> JsonObject:
     """Return the Secret that replaces one whose release is called deployed, although a newer revision is.
 
@@ -257,6 +270,10 @@ def remove_unserved_kinds(secret: JsonObject, *, served: frozenset[tuple[str, st
 def _with_payload(secret: JsonObject, payload: JsonObject, *, status: str) -> JsonObject:
     data = {**obj(secret, "data"), "release": _encode_payload(payload)}
     return {**_with_status_label(secret, status), "data": data}
+
+
+def _status_label(secret: JsonObject) -> str:
+    return text(obj(obj(secret, "metadata"), "labels"), "status")
 
 
 def _with_status_label(secret: JsonObject, status: str) -> JsonObject:

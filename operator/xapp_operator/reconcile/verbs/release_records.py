@@ -6,7 +6,8 @@ after an install, so that unhealthy objects are reported and never rolled back.
 
 Unlock: the newest revision is pending, and no helm process works on it any more. Helm reads the status in the payload
 of the release Secret and finds the Secret by its label, so both change together. Changes in StatusDraft: `unlocked`,
-which Released reports.
+which Released reports. If somebody has changed the label alone, it only gets the status in the payload again, and the
+next plan goes by that.
 
 MarkSuperseded: a restored backup, or a person, left more than one revision deployed. Helm uses the newest of them, but
 never marks the others, and its history shows them for ever.
@@ -24,7 +25,12 @@ from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.domain.planning.actions import Adopt, MarkSuperseded, Unlock
 from xapp_operator.domain.planning.plan_input import INSTALL, AttemptOutcome
 from xapp_operator.errors import Conflict, NotFound
-from xapp_operator.helm.releases.release_storage import release_secret_name, supersede_release, unlock_release
+from xapp_operator.helm.releases.release_storage import (
+    correct_status_label,
+    release_secret_name,
+    supersede_release,
+    unlock_release,
+)
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status.status_draft import start_attempt
@@ -88,6 +94,14 @@ async def label_record(
 async def _unlock(action: Unlock, request: ReconcileRequest, context: ReconcilerContext) -> None:
     client, release = context.impersonation.client_for(request.xapp), request.xapp.release_name
     secret = await client.get(SECRETS, release_secret_name(release, action.revision), namespace=request.namespace)
+    if (corrected := await asyncio.to_thread(correct_status_label, secret)) is not None:
+        await client.replace(SECRETS, corrected, namespace=request.namespace)
+        message = (
+            f"the status label of revision {action.revision} was changed, and helm does not go by it: it says again "
+            "what the record says"
+        )
+        context.events.record(request.raw, reason="LabelCorrected", message=message)
+        return
     await client.replace(SECRETS, await asyncio.to_thread(unlock_release, secret), namespace=request.namespace)
     request.draft = replace(request.draft, unlocked=True)
     context.events.record(

@@ -188,6 +188,7 @@ NOT_SAVED = {"repository_missing": True}
 
 SOURCES = [
     case("install-before-owners", plan_input(observed=DIFFERENT_OWNERS), Install()),
+    case("correct-the-label", plan_input(release("failed"), observed={"label_outdated": True}), Unlock(2)),
     case("unlock-before-owners", plan_input(release("pending-upgrade"), observed=DIFFERENT_OWNERS), Unlock(2)),
     case(
         "rollback-before-owners",

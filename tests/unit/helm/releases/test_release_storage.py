@@ -12,6 +12,7 @@ from xapp_operator.config import MIB
 from xapp_operator.errors import HelmError, ReleaseRecordDamaged
 from xapp_operator.helm.releases.release_storage import (
     RELEASE_BYTES_MAX,
+    correct_status_label,
     decode_release,
     parse_release_secret_name,
     public_description,
@@ -220,6 +221,16 @@ def test_unlocking_does_not_modify_the_given_secret() -> None:
 def test_a_release_that_is_not_pending_cannot_be_unlocked(status: str) -> None:
     with pytest.raises(HelmError, match=status):
         unlock_release(recorded(status))
+
+
+def test_a_changed_label_gets_the_status_of_the_record_again() -> None:
+    changed = secret(json.dumps(payload()).encode(), status="failed")
+    assert decode_release(changed).status_label == "failed"
+    corrected = correct_status_label(changed)
+    assert corrected is not None
+    assert obj(obj(corrected, "metadata"), "labels") == obj(obj(recorded(), "metadata"), "labels")
+    assert corrected["data"] == changed["data"]
+    assert correct_status_label(recorded()) is None
 
 
 def test_objects_of_removed_kinds_are_dropped() -> None:
