@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.support.fakes.api_server import Refused
 from tests.support.fakes.helm import FakeHelm, HelmFailed, _Run
 from tests.support.fakes.helm_records import decode_record, encode_record, record_target
 from tests.support.fakes.histories import History, run_history
@@ -13,6 +14,8 @@ from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.test_removals import NOT_FOUND, RECORD, events, install, wait_gone
 from xapp_operator.config import Settings
+from xapp_operator.helm.releases.release_storage import JSON_VALUES_MAX
+from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile.verbs.uninstall import RECORDS_CAME_BACK
 
 
@@ -172,3 +175,33 @@ def test_a_copy_as_the_newest_revision_is_told_and_changes_nothing(settings: Set
     history = run_history(settings, play)
     assert history.outcome.startswith("Ready ")
     assert [each.command for each in history.helm_steps] == ["install"]
+
+
+def test_a_record_that_is_too_large_to_be_read_is_uninstalled_by_helm(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        change_record(history, config={"numbers": [1] * (JSON_VALUES_MAX + 1)})
+        history.delete()
+        await wait_gone(history)
+
+    assert [each.command for each in run_history(settings, play).helm_steps] == ["install", "uninstall"]
+
+
+@pytest.mark.parametrize("deleting", [False, True])
+def test_a_record_that_is_gone_before_it_is_read_is_no_failure(settings: Settings, deleting: bool) -> None:
+    def hide(request: ApiRequest) -> None:
+        if request.method == "GET" and request.path.endswith("/sh.helm.release.v1.hello.v1"):
+            raise Refused(404, "NotFound", "not found")
+
+    async def play(history: History) -> None:
+        await install(history)
+        history.cluster.refuse = hide
+        if deleting:
+            history.delete()
+            await wait_gone(history)
+        else:
+            history.leave_behind("superseded")
+            await history.cluster.wait(20.0)
+
+    commands = [each.command for each in run_history(settings, play).helm_steps]
+    assert commands == ["install", "uninstall" if deleting else "upgrade"]
