@@ -119,6 +119,11 @@ class ReconcileRequest:
         return self.xapp.metadata.namespace
 
     @property
+    def is_waited_for(self) -> bool:
+        """Return whether the status does not tell yet of this spec, or of the deletion, which raises the generation."""
+        return self.xapp.status.observed_generation != self.xapp.metadata.generation
+
+    @property
     def step_version(self) -> tuple[str, int]:
         """Return what a helm step is for, as `CachedXApp.step_version` does."""
         return self.xapp.metadata.uid, self.xapp.metadata.generation

@@ -198,7 +198,7 @@ class Reconciler:
             observation = await self._observer.observe(request.xapp, request.draft)
         except Exception as error:
             metrics.record_reconcile(action="none", outcome="failed", seconds=self._clock.monotonic() - started)
-            if isinstance(error, XAppError):
+            if isinstance(error, XAppError) and (error.permanent or request.is_waited_for):
                 live = self._context.monitor.report(request.key)
                 known = self._observer.without_release(request.xapp, request.draft, error, live)
                 await self._report_refusal(error, request, known)

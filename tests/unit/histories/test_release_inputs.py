@@ -453,7 +453,7 @@ def test_releases_that_may_not_be_read_stop_nothing_else_and_are_found_later(
     run_history(settings, play)
 
 
-def test_a_values_file_that_the_api_server_cannot_give_now_changes_nothing(
+def test_a_values_file_that_the_api_server_cannot_give_now_is_waited_for(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing: list[bool] = []
@@ -473,8 +473,10 @@ def test_a_values_file_that_the_api_server_cannot_give_now_changes_nothing(
         before = (history.cluster.xapp() or {})["status"]
         failing.append(True)
         history.edit(valuesFrom=[{"kind": "Secret", "name": "file"}])
-        await history.cluster.wait(60.0)
+        await history.cluster.wait(2.0)
         assert (history.cluster.xapp() or {})["status"] == before
+        await history.cluster.wait(58.0)
+        assert history.outcome == "NotReady Progressing"
         failing.clear()
         await wait_revision(history, 2)
         assert live(history)["text"] == "file"

@@ -197,14 +197,14 @@ async def _delete_records_left(
 
 
 async def _check_newest_record(request: ReconcileRequest, context: ReconcilerContext) -> None:
-    """Check that the newest record is one of this release.
+    """Check that the newest record is one of this release, if it can be read.
 
     Raises:
         ReleaseRecordDamaged: when it is not.
     """
     client, name = context.impersonation.client_for(request.xapp), request.xapp.release_name
     for newest in context.release_watch.revisions(request.namespace, name)[-1:]:
-        with contextlib.suppress(NotFound, ReleaseRecordTooLarge):  # helm has no limit
+        with contextlib.suppress(KubeError, ReleaseRecordTooLarge):  # helm lists records, and has no limit
             await read_release_record(client, request.namespace, name, newest.revision)
 
 
