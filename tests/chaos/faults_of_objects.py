@@ -101,6 +101,21 @@ def _copy_newest(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
     scene.fleet.apply([xapp])
 
 
+def _copy_as_next_revision(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
+    """Restore a record as the next revision; then delete and apply the XApp, or remove the record and retry."""
+    copied = record_name(xapp.name, revisions[-1] + 1)
+    copy_record(_client(scene, xapp), xapp.name, revisions[-1], copied)
+    scene.system.pause(scene.rng.uniform(0, 3))
+    if xapp.base or scene.rng.random() < HALF:
+        scene.kubectl(xapp, "delete", "secret", copied, "--ignore-not-found")
+        scene.kubectl(xapp, "annotate", "--overwrite", f"xapp/{xapp.name}", f"{RETRY_AT}={scene.number}")
+        return
+    scene.notes.append("deleted and applied")
+    scene.kubectl(xapp, "delete", "xapp", xapp.name, "--wait=false")
+    scene.system.wait(lambda: _is_gone(scene, xapp), GONE_SECONDS)
+    scene.fleet.apply([xapp])
+
+
 def _date_records(scene: Scene) -> None:
     """Date the records of XApps, and what their statuses say of steps, an hour or a year ahead or back."""
     ahead = timedelta(seconds=scene.rng.choice((HOUR, -HOUR, YEAR, -YEAR)))
@@ -301,6 +316,7 @@ FAULTS: Final = (
     Fault(name="old records damaged", inject=_on_records(1, _damage_old)),
     Fault(name="several records deployed", inject=_on_records(2, _call_old_ones_deployed)),
     Fault(name="record of another name", inject=_on_records(1, _copy_newest)),
+    Fault(name="record copied as the next revision", inject=_on_records(2, _copy_as_next_revision)),
     Fault(name="records dated wrongly", inject=_date_records),
     Fault(name="XApp deleted and applied", inject=_apply_again),
     Fault(name="release left and adopted", inject=_adopt),
