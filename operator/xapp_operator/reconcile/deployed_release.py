@@ -62,7 +62,8 @@ async def is_label_outdated(
 ) -> bool:
     """Return whether the label of the newest record has another status than the record, which is the one helm reads.
 
-    The record is read only when it is not deployed, or the last step failed, as it does if helm finds it pending.
+    The record is read only when it is not deployed, or the last step failed, as it does if helm finds it pending; and
+    once for each version of its Secret.
 
     Raises:
         KubeError: when the record cannot be read.
@@ -73,11 +74,18 @@ async def is_label_outdated(
         return False  # Unlock reads one that is pending
     if release.status == DEPLOYED and not failed:
         return False
+    namespace, name, revision = xapp.metadata.namespace, xapp.release_name, release.revision
+    info = context.release_watch.get_revision(namespace, name, revision)
+    if info is None or context.correct_labels.get(xapp.key) == info.resource_version:
+        return False
     try:
-        record = await read_release_record(context.kube, xapp.metadata.namespace, xapp.release_name, release.revision)
+        record = await read_release_record(context.kube, namespace, name, revision)
     except NotFound:
         return False  # the watch will tell that it is gone
-    return record.status_label != record.status
+    if record.status_label != record.status:
+        return True
+    context.correct_labels[xapp.key] = info.resource_version
+    return False
 
 
 async def read_inventory(

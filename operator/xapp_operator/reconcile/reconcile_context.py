@@ -67,6 +67,8 @@ class ObserverContext:
     """XApps whose release was deployed, but not all of its objects labelled."""
     unreadable_manifests: dict[NamespacedName, str] = field(default_factory=dict)
     """XApps of whose deployed revision it is not known which objects it consists of, and why."""
+    correct_labels: dict[NamespacedName, str] = field(default_factory=dict)
+    """The `resourceVersion` of the newest record of an XApp whose status label was found to be right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

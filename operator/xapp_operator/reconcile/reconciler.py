@@ -99,6 +99,7 @@ class Reconciler:
         self._source_backoff.forget(key)
         context.incompletely_labelled.discard(key)
         context.unreadable_manifests.pop(key, None)
+        context.correct_labels.pop(key, None)
         context.label_backoff.forget(key)
         context.correction_backoff.forget(key)
         context.archive_backoff.forget(key)

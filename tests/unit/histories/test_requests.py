@@ -80,3 +80,34 @@ def test_no_object_is_read_for_a_revision_whose_record_is_damaged(settings: Sett
         server.delete(damaged, {})
 
     run_history(settings, play)
+
+
+def test_the_record_of_a_failed_release_is_read_once_for_each_version(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(20.0)
+        server, transport = history.cluster.server, history.cluster.transport
+        assert transport is not None
+        history.cluster.helm.refusals['{"tag": "two"}'] = Fault("Deployment is invalid", writes=1)
+        history.set_tag("two")
+        await history.cluster.wait(600.0)
+        assert history.outcome == "Stalled UpgradeFailed"
+        newest = record_target(NAMESPACE, "hello", max(history.cluster.revisions))
+
+        def reads() -> int:
+            return sum(each.method == "GET" and each.path.endswith(newest.name) for each in transport.requests)
+
+        async def observe_again() -> None:
+            for number in range(5):
+                server.patch(CONFIGMAP, {"metadata": {"labels": {"seen": str(number)}}})
+                await history.cluster.wait(60.0)
+
+        before = reads()
+        await observe_again()
+        assert reads() == before
+        server.patch(newest, {"metadata": {"labels": {"seen": "again"}}}, manager="")
+        await observe_again()
+        assert reads() == before + 1
+        history.cluster.helm.refusals.clear()
+
+    run_history(settings, play, lambda _: None)
