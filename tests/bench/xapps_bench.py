@@ -60,10 +60,10 @@ def main() -> None:
         with local as cluster, ChartServer() as charts:
             charts.add("workload", "0.1.0", workload_chart())
             prepare_cluster(cluster, ROOT)
-            _Comparison(local, cluster, charts, Path(folder), count).run(rounds)
+            _ReleaseBenchmark(local, cluster, charts, Path(folder), count).run(rounds)
 
 
-class _Comparison:
+class _ReleaseBenchmark:
     """Measures the ways to release in turns, so that a slower minute of the machine does not decide."""
 
     def __init__(self, local: LocalCluster, cluster: Cluster, charts: ChartServer, folder: Path, count: int) -> None:

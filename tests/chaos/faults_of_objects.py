@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from tests.chaos.faults_of_processes import HELM_SECONDS
 from tests.chaos.fleet import ARCHIVES, RETRY_AT, Kind, ManagedXApp
 from tests.chaos.scene import Fault, Scene
 from tests.localcluster import KubectlFailed
@@ -33,7 +34,6 @@ WORKLOADS: Final = frozenset({Kind.PLAIN, Kind.HOOKED, Kind.DRIFT, Kind.FROM, Ki
 HOUR: Final = 3600
 YEAR: Final = 365 * 24 * HOUR
 HALF: Final = 0.5
-HELM_SECONDS: Final = 10.0
 EDIT: Final = '{"spec": {"revisionHistoryLimit": 3}}'
 FORCE_AT: Final = "xapp-operator.io/force-at"
 
@@ -78,7 +78,11 @@ def _damage_newest(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> Non
     xapp.set_greeting(scene.greeting(xapp))
     scene.fleet.apply([xapp])
     scene.system.pause(scene.rng.uniform(1, 5))
-    scene.kubectl(xapp, "delete", "secret", name, "--ignore-not-found")
+    _remove_and_retry(scene, xapp, name)
+
+
+def _remove_and_retry(scene: Scene, xapp: ManagedXApp, record: str) -> None:
+    scene.kubectl(xapp, "delete", "secret", record, "--ignore-not-found")
     scene.kubectl(xapp, "annotate", "--overwrite", f"xapp/{xapp.name}", f"{RETRY_AT}={scene.number}")
 
 
@@ -107,13 +111,10 @@ def _copy_as_next_revision(scene: Scene, xapp: ManagedXApp, revisions: list[int]
     copy_record(_client(scene, xapp), xapp.name, revisions[-1], copied)
     scene.system.pause(scene.rng.uniform(0, 3))
     if xapp.base or scene.rng.random() < HALF:
-        scene.kubectl(xapp, "delete", "secret", copied, "--ignore-not-found")
-        scene.kubectl(xapp, "annotate", "--overwrite", f"xapp/{xapp.name}", f"{RETRY_AT}={scene.number}")
-        return
-    scene.notes.append("deleted and applied")
-    scene.kubectl(xapp, "delete", "xapp", xapp.name, "--wait=false")
-    scene.system.wait(lambda: _is_gone(scene, xapp), GONE_SECONDS)
-    scene.fleet.apply([xapp])
+        _remove_and_retry(scene, xapp, copied)
+    else:
+        scene.notes.append("deleted and applied")
+        _delete_and_apply(scene, [xapp])
 
 
 def _date_records(scene: Scene) -> None:
@@ -140,10 +141,16 @@ def _client(scene: Scene, xapp: ManagedXApp) -> XAppClient:
 
 
 def _apply_again(scene: Scene, meanwhile: Callable[[Scene], None] = lambda _: None) -> None:
-    """Delete XApps, and apply them again when they are gone."""
     chosen = scene.victims(2, suits=lambda each: not each.base)
+    scene.history_lost |= {each.key for each in chosen}
+    _delete_and_apply(scene, chosen, meanwhile)
+
+
+def _delete_and_apply(
+    scene: Scene, chosen: list[ManagedXApp], meanwhile: Callable[[Scene], None] = lambda _: None
+) -> None:
+    """Delete XApps, and apply them again when they are gone."""
     for xapp in chosen:
-        scene.history_lost.add(xapp.key)
         scene.kubectl(xapp, "delete", "xapp", xapp.name, "--wait=false")
     meanwhile(scene)
     scene.system.wait(lambda: all(_is_gone(scene, each) for each in chosen), GONE_SECONDS)

@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 JUMP_SECONDS: Final = 1.0
 """A smaller difference between the two clocks is no jump."""
-SETTINGS_KEPT: Final = 100
-"""So many jumps are remembered."""
+PERIODS_KEPT: Final = 100
+"""So many periods between jumps are remembered."""
 
 
 class Clock(Protocol):
@@ -41,7 +41,7 @@ SYSTEM_CLOCK: Final = SystemClock()
 
 
 @dataclass(slots=True)
-class _Setting:
+class _ClockPeriod:
     """What the wall clock showed between two jumps: at the earliest and at the latest, as far as it is known."""
 
     offset: float  # wall clock minus monotonic clock
@@ -49,7 +49,7 @@ class _Setting:
     latest: float
 
 
-class TrackedClock:
+class JumpAwareClock:
     """A clock that remembers its jumps, so that waits last as long as they should.
 
     A time that the wall clock told before a jump cannot be compared with what it tells now. `corrected` makes it
@@ -60,16 +60,16 @@ class TrackedClock:
         self._clock = clock
         self._seen_at = clock.monotonic()
         now = clock.now()
-        self._settings = deque([_Setting(now - self._seen_at, -math.inf, now)], maxlen=SETTINGS_KEPT)
+        self._periods = deque([_ClockPeriod(now - self._seen_at, -math.inf, now)], maxlen=PERIODS_KEPT)
 
     def now(self) -> float:
         """Return the seconds since the epoch, and notice a jump."""
-        now, monotonic, setting = self._clock.now(), self._clock.monotonic(), self._settings[-1]
+        now, monotonic, period = self._clock.now(), self._clock.monotonic(), self._periods[-1]
         offset = now - monotonic
-        setting.latest = monotonic + setting.offset
-        if abs(offset - setting.offset) > JUMP_SECONDS:
+        period.latest = monotonic + period.offset
+        if abs(offset - period.offset) > JUMP_SECONDS:
             earliest = math.floor(self._seen_at + offset)  # stored times are in whole seconds
-            self._settings.append(_Setting(offset, earliest, now))
+            self._periods.append(_ClockPeriod(offset, earliest, now))
         self._seen_at = monotonic
         return now
 
@@ -78,8 +78,8 @@ class TrackedClock:
 
     def corrected(self, told: float) -> float:
         """Return what the clock as set at the last `now()` would have told when it told this time."""
-        offset = self._settings[-1].offset
-        for setting in reversed(self._settings):
-            if setting.earliest <= told <= setting.latest:
-                return told + (offset - setting.offset)
+        offset = self._periods[-1].offset
+        for period in reversed(self._periods):
+            if period.earliest <= told <= period.latest:
+                return told + (offset - period.offset)
         return told

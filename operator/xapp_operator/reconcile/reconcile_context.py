@@ -7,7 +7,7 @@ from typing import Protocol
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.api.models import XApp
-from xapp_operator.common.clock import TrackedClock
+from xapp_operator.common.clock import JumpAwareClock
 from xapp_operator.config import Settings
 from xapp_operator.domain.planning.plan_input import Digests
 from xapp_operator.helm.engine import HelmEngine
@@ -46,7 +46,7 @@ class TemplateRenderer(Protocol):
 class ObserverContext:
     """What the observer may use: by these types, nothing changes the cluster or records an event."""
 
-    clock: TrackedClock
+    clock: JumpAwareClock
     kube: KubeReader
     impersonation: ReaderImpersonation
     helm: TemplateRenderer

@@ -15,7 +15,7 @@ from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.signatures.signature_checker import SignatureChecker
 from xapp_operator.charts.sources.index_reader import PROCESSES_MEMORY_BYTES
 from xapp_operator.common.bounded_process import ProcessStarter, run_process
-from xapp_operator.common.clock import SYSTEM_CLOCK, Clock, TrackedClock
+from xapp_operator.common.clock import SYSTEM_CLOCK, Clock, JumpAwareClock
 from xapp_operator.common.memory_limit import container_memory_limit
 from xapp_operator.config import Settings
 from xapp_operator.domain.planning.backoff import Backoff
@@ -85,7 +85,7 @@ class OperatorRuntime:
         self._settings = settings
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
-        self._clock = clock = TrackedClock(clock)
+        self._clock = clock = JumpAwareClock(clock)
         self._queue = WorkQueue(clock=clock)
         self._workers = Workers(self._queue, count=settings.workers)
         self._xapps = XAppCache(on_namespace=self._update_secret_watch, on_related=self._queue.add)

@@ -5,51 +5,51 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fakes.clock import START, FakeClock
-from xapp_operator.common.clock import JUMP_SECONDS, SETTINGS_KEPT, TrackedClock
+from xapp_operator.common.clock import JUMP_SECONDS, PERIODS_KEPT, JumpAwareClock
 
 HOUR = 3600.0
 
 
-class Clocks:
-    """A clock of a machine, and one that tracks it."""
+class MachineClocks:
+    """The clock of a machine, and the one that notices its jumps."""
 
     def __init__(self) -> None:
         self.machine = FakeClock()
         self.machine.advance(1000.0)
-        self.tracked = TrackedClock(self.machine)
+        self.jump_aware = JumpAwareClock(self.machine)
 
     def tell(self, *, after: float = 10.0, jump: float = 0.0) -> float:
         """Return the time after so many seconds; a jump comes at once."""
         self.machine.offset += jump
         self.machine.advance(after)
-        return self.tracked.now()
+        return self.jump_aware.now()
 
     def age(self, told: float) -> float:
         """Return how long ago that was."""
-        return self.tracked.now() - self.tracked.corrected(told)
+        return self.jump_aware.now() - self.jump_aware.corrected(told)
 
 
 @pytest.fixture
-def clocks() -> Clocks:
-    return Clocks()
+def clocks() -> MachineClocks:
+    return MachineClocks()
 
 
-def test_both_clocks_are_those_of_the_machine(clocks: Clocks) -> None:
+def test_both_clocks_are_those_of_the_machine(clocks: MachineClocks) -> None:
     assert clocks.tell(jump=HOUR) == clocks.machine.now() == START + 1010.0 + HOUR
-    assert clocks.tracked.monotonic() == clocks.machine.monotonic() == 1010.0
+    assert clocks.jump_aware.monotonic() == clocks.machine.monotonic() == 1010.0
 
 
-def test_without_a_jump_no_time_is_corrected(clocks: Clocks) -> None:
+def test_without_a_jump_no_time_is_corrected(clocks: MachineClocks) -> None:
     for told in (clocks.tell(), 0.0, START, START + HOUR):
         clocks.tell(jump=JUMP_SECONDS)
         clocks.machine.offset -= JUMP_SECONDS
-        assert clocks.tracked.corrected(told) == told
+        assert clocks.jump_aware.corrected(told) == told
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])
 @pytest.mark.parametrize("back", [False, True])
 def test_what_was_told_before_during_and_after_a_jump_is_as_old_as_it_is(
-    clocks: Clocks, jump: float, back: bool
+    clocks: MachineClocks, jump: float, back: bool
 ) -> None:
     before = clocks.tell()
     during = clocks.tell(jump=jump)
@@ -60,7 +60,9 @@ def test_what_was_told_before_during_and_after_a_jump_is_as_old_as_it_is(
 
 @pytest.mark.parametrize("jump", [20.0, -20.0, 5.0, -5.0])
 @pytest.mark.parametrize("back", [False, True])
-def test_no_time_is_older_than_it_is_where_it_may_have_been_told_twice(clocks: Clocks, jump: float, back: bool) -> None:
+def test_no_time_is_older_than_it_is_where_it_may_have_been_told_twice(
+    clocks: MachineClocks, jump: float, back: bool
+) -> None:
     before = clocks.tell()
     during = clocks.tell(jump=jump)
     after = clocks.tell(jump=-jump if back else 0.0)
@@ -69,22 +71,22 @@ def test_no_time_is_older_than_it_is_where_it_may_have_been_told_twice(clocks: C
         assert age - abs(jump) <= clocks.age(told) <= age
 
 
-def test_what_was_told_before_the_process_began_is_corrected_too(clocks: Clocks) -> None:
-    told = clocks.tracked.now() - 2 * HOUR
+def test_what_was_told_before_the_process_began_is_corrected_too(clocks: MachineClocks) -> None:
+    told = clocks.jump_aware.now() - 2 * HOUR
     clocks.tell(jump=HOUR)
     assert clocks.age(told) == 2 * HOUR + 10.0
 
 
-def test_a_time_that_was_told_twice_is_the_last_one(clocks: Clocks) -> None:
+def test_a_time_that_was_told_twice_is_the_last_one(clocks: MachineClocks) -> None:
     told = clocks.tell()
     clocks.tell(jump=-HOUR)
     assert clocks.tell(after=HOUR) > told
     assert clocks.age(told) == 10.0
 
 
-def test_the_jump_may_have_been_at_any_time_since_the_last_look(clocks: Clocks) -> None:
+def test_the_jump_may_have_been_at_any_time_since_the_last_look(clocks: MachineClocks) -> None:
     """Another process has told these times, of which this one knows nothing."""
-    begun = clocks.tracked.now()
+    begun = clocks.jump_aware.now()
     clocks.machine.advance(10.0)
     before = clocks.machine.now()
     clocks.machine.offset -= HOUR
@@ -94,29 +96,29 @@ def test_the_jump_may_have_been_at_any_time_since_the_last_look(clocks: Clocks) 
     assert [clocks.age(each) for each in (begun, before, after)] == [30.0, 20.0, 10.0]
 
 
-def test_a_time_in_whole_seconds_counts_as_told_after_the_jump(clocks: Clocks) -> None:
+def test_a_time_in_whole_seconds_counts_as_told_after_the_jump(clocks: MachineClocks) -> None:
     clocks.tell(after=0.75)
     told = clocks.tell(after=0.0, jump=-HOUR)
     assert clocks.age(int(told)) == 0.75
 
 
 @pytest.mark.parametrize("told", [START + HOUR / 2, START + 3 * HOUR])
-def test_a_time_that_was_never_told_stays(clocks: Clocks, told: float) -> None:
+def test_a_time_that_was_never_told_stays(clocks: MachineClocks, told: float) -> None:
     clocks.tell(jump=HOUR)
-    assert clocks.tracked.corrected(told) == told
+    assert clocks.jump_aware.corrected(told) == told
 
 
-def test_small_jumps_add_up(clocks: Clocks) -> None:
+def test_small_jumps_add_up(clocks: MachineClocks) -> None:
     told = clocks.tell()
     for _ in range(4):
         clocks.tell(jump=JUMP_SECONDS)
     assert clocks.age(told) == pytest.approx(40.0, abs=JUMP_SECONDS)
 
 
-def test_the_oldest_of_many_jumps_are_forgotten(clocks: Clocks) -> None:
+def test_the_oldest_of_many_jumps_are_forgotten(clocks: MachineClocks) -> None:
     first = clocks.tell()
     second = clocks.tell(jump=HOUR)
-    for _ in range(SETTINGS_KEPT - 1):
+    for _ in range(PERIODS_KEPT - 1):
         clocks.tell(jump=HOUR)
-    assert clocks.tracked.corrected(first) == first
-    assert clocks.age(second) == 10.0 * (SETTINGS_KEPT - 1)
+    assert clocks.jump_aware.corrected(first) == first
+    assert clocks.age(second) == 10.0 * (PERIODS_KEPT - 1)

@@ -18,7 +18,7 @@ from xapp_operator.errors import AccessDenied
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels
-from xapp_operator.reconcile.reconcile_context import ReconcileRequest
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.verbs.repair_labels import label_release
 
@@ -28,16 +28,19 @@ TARGET = Target("", "v1", "configmaps", NAMESPACE, "hello")
 LABEL = "xapp-operator.io/xapp"
 
 
-async def label(history: History, known: Collection[LiveObjectKey] | None) -> list[str]:
-    """Label the release as after a step, and return the objects that were patched."""
-    runtime = history.cluster.runtime
-    assert runtime is not None
-    assert history.cluster.transport is not None
-    context = runtime._context
+def begin_reconcile(history: History) -> tuple[ReconcilerContext, ReconcileRequest]:
+    assert history.cluster.runtime is not None
+    context = history.cluster.runtime._context
     cached = context.xapps.get((NAMESPACE, "hello"))
     assert cached is not None
     raw, xapp = cached.parse()
-    request = ReconcileRequest(raw=raw, xapp=xapp, draft=StatusDraft.from_status(xapp, now=0.0))
+    return context, ReconcileRequest(raw=raw, xapp=xapp, draft=StatusDraft.from_status(xapp, now=0.0))
+
+
+async def label(history: History, known: Collection[LiveObjectKey] | None) -> list[str]:
+    """Label the release as after a step, and return the objects that were patched."""
+    assert history.cluster.transport is not None
+    context, request = begin_reconcile(history)
     record = decode_record(history.cluster.server.get(record_target(NAMESPACE, "hello", 1)))
     assert record is not None
     before = len(history.cluster.transport.requests)
@@ -107,17 +110,13 @@ def test_an_object_whose_labels_the_watch_has_not_shown_yet_is_read_once(setting
         await history.cluster.wait(5.0)
         history.cluster.server.lag = 60.0
         add_label(history)
-        assert history.cluster.runtime is not None
         assert history.cluster.transport is not None
-        context = history.cluster.runtime._context
-        cached = context.xapps.get((NAMESPACE, "hello"))
-        assert cached is not None
-        _, xapp = cached.parse()
-        client = context.impersonation.client_for(xapp)
+        context, request = begin_reconcile(history)
+        client = context.impersonation.client_for(request.xapp)
         before = len(history.cluster.transport.requests)
         for _ in range(2):
             found = await find_missing_labels(
-                xapp, client=client, monitor=context.monitor, absent=context.absent_objects
+                request.xapp, client=client, monitor=context.monitor, absent=context.absent_objects
             )
             assert found == MissingLabels()
         requests = history.cluster.transport.requests[before:]

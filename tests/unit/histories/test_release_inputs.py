@@ -15,6 +15,7 @@ from tests.support.fakes.helm_records import decode_record
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
+from tests.unit.histories.situations.actions import count_reads
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest, ApiResponse, RequestIdentity
 
@@ -90,13 +91,6 @@ async def wait_revision(history: History, number: int) -> None:
     await history.cluster.wait(10.0)
 
 
-def reads(history: History, name: str) -> int:
-    """Return how often the operator has read an object since it started."""
-    assert history.cluster.transport is not None
-    requests = history.cluster.transport.requests
-    return sum(each.method == "GET" and each.path.endswith(f"/{name}") for each in requests)
-
-
 def record_runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, str]]]:
     """Return command and flags of each helm that changes a release, a list that grows."""
     runs: list[tuple[str, dict[str, str]]] = []
@@ -148,11 +142,11 @@ def test_an_archive_in_an_object_is_read_when_the_object_changes(settings: Setti
             server.create(Target("", "v1", "configmaps", NAMESPACE), body)
         history.create(archive={field: {"name": "chart", "key": ARCHIVE_KEY}, "chartArchiveRef": None, "digest": None})
         await wait_revision(history, 1)
-        read = reads(history, "chart")
+        read = count_reads(history, "chart")
         for _ in range(2):
             history.annotate("reconcile-at")
             await history.cluster.wait(20.0)
-        assert reads(history, "chart") == read
+        assert count_reads(history, "chart") == read
         server.patch(target, {changed: {ARCHIVE_KEY: encoded}})
         await wait_revision(history, 2)
         assert live(history)["version"] == "0.4.0"
@@ -166,13 +160,13 @@ def test_a_stored_chart_is_not_read_again_after_a_restart(settings: Settings) ->
         history.create(archive=chart)
         await wait_revision(history, 1)
         name = chart["chartArchiveRef"]["name"]
-        assert reads(history, name) > 0
+        assert count_reads(history, name) > 0
         history.cluster.restart()
         await history.cluster.wait(20.0)
         history.set_tag("two")
         await wait_revision(history, 2)
         assert history.cluster.lives == 2
-        assert reads(history, name) == 0
+        assert count_reads(history, name) == 0
 
     run_history(settings, play)
 
@@ -196,10 +190,10 @@ def test_values_files_are_merged_in_order_below_the_values_of_the_spec(settings:
         history.create(archive=store(history, archive()), valuesFrom=sources)
         await wait_revision(history, 1)
         assert config(history) == {"text": "low", "low": 1, "both": "high", "tag": "one"}
-        read = reads(history, "low")
+        read = count_reads(history, "low")
         history.annotate("reconcile-at")
         await history.cluster.wait(20.0)
-        assert reads(history, "low") == read
+        assert count_reads(history, "low") == read
         replace_secret(history, secret("low", values__yaml="text: changed\n"))
         await wait_revision(history, 2)
         assert config(history) == {"text": "changed", "both": "high", "tag": "one"}
@@ -246,11 +240,11 @@ def test_a_broken_values_file_is_read_again_only_when_it_changes(settings: Setti
             "Stalled ValuesInvalid",
             True,
         )
-        read = reads(history, "broken")
+        read = count_reads(history, "broken")
         for _ in range(3):
             history.annotate("reconcile-at")
             await history.cluster.wait(10.0)
-        assert reads(history, "broken") == read == 1
+        assert count_reads(history, "broken") == read == 1
         assert history.outcome == "Stalled ValuesInvalid"
         replace_secret(history, secret("broken", values__yaml="text: mended\n"))
         await wait_revision(history, 1)

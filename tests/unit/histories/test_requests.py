@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.fakes.api_server import FakeApiServer, Target
+from tests.support.fakes.api_server import FakeApiServer
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.helm_records import record_target
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.operator import NAMESPACE
+from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, count_reads
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest
-
-CONFIGMAP = Target("", "v1", "configmaps", NAMESPACE, "hello")
 
 
 @pytest.mark.parametrize(("lag", "listed"), [(0.0, 0), (0.5, 0), (2.0, 2)])
@@ -68,7 +67,7 @@ def test_no_object_is_read_for_a_revision_whose_record_is_damaged(settings: Sett
         server, transport = history.cluster.server, history.cluster.transport
         assert transport is not None
         labels = server.get(record_target(NAMESPACE, "hello", 1))["metadata"]["labels"]
-        server.patch(CONFIGMAP, {"metadata": {"labels": {"xapp-operator.io/xapp": None}}})
+        server.patch(CONFIGMAP_TARGET, {"metadata": {"labels": {"xapp-operator.io/xapp": None}}})
         damaged = record_target(NAMESPACE, "hello", 2)
         metadata = {"name": damaged.name, "namespace": NAMESPACE, "labels": {**labels, "version": "2"}}
         server.create(damaged, {"metadata": metadata, "data": {"release": "Z2FyYmFnZQ=="}})
@@ -94,20 +93,17 @@ def test_the_record_of_a_failed_release_is_read_once_for_each_version(settings: 
         assert history.outcome == "Stalled UpgradeFailed"
         newest = record_target(NAMESPACE, "hello", max(history.cluster.revisions))
 
-        def reads() -> int:
-            return sum(each.method == "GET" and each.path.endswith(newest.name) for each in transport.requests)
-
         async def observe_again() -> None:
             for number in range(5):
-                server.patch(CONFIGMAP, {"metadata": {"labels": {"seen": str(number)}}})
+                server.patch(CONFIGMAP_TARGET, {"metadata": {"labels": {"seen": str(number)}}})
                 await history.cluster.wait(60.0)
 
-        before = reads()
+        before = count_reads(history, newest.name)
         await observe_again()
-        assert reads() == before
+        assert count_reads(history, newest.name) == before
         server.patch(newest, {"metadata": {"labels": {"seen": "again"}}}, manager="")
         await observe_again()
-        assert reads() == before + 1
+        assert count_reads(history, newest.name) == before + 1
         history.cluster.helm.refusals.clear()
 
     run_history(settings, play, lambda _: None)

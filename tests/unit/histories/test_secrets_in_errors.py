@@ -13,7 +13,8 @@ from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.support.helm_tests import ENABLED, outcome_of, refuse_tests, store_chart
-from tests.unit.histories.test_release_inputs import create_values, reads, replace_secret, secret
+from tests.unit.histories.situations.actions import count_reads
+from tests.unit.histories.test_release_inputs import create_values, replace_secret, secret
 from xapp_operator.config import Settings
 from xapp_operator.domain.masking.redaction import MASK
 from xapp_operator.helm.results.stderr import WITHHELD_UNREAD
@@ -158,7 +159,7 @@ def test_steps_that_succeed_read_no_record(settings: Settings) -> None:
         assert history.deployed_tags == ["one"]
         history.delete()
         await history.cluster.wait(20.0)
-        assert [reads(history, f"sh.helm.release.v1.hello.v{number}") for number in (1, 2)] == [0, 0]
+        assert [count_reads(history, f"sh.helm.release.v1.hello.v{number}") for number in (1, 2)] == [0, 0]
 
     history = run_history(settings, play)
     assert [step.command for step in history.helm_steps] == ["install", "upgrade", "rollback", "uninstall"]

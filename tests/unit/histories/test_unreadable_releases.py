@@ -8,7 +8,7 @@ from tests.support.fakes.api_server import Refused
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, LAG_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
-from tests.unit.histories.situations.actions import RECORD, allow, install, refuse, remove, store
+from tests.unit.histories.situations.actions import RECORD, allow, count_reads, install, refuse, remove, store
 from tests.unit.histories.situations.drift import CLUSTER_ROLE
 from xapp_operator.config import Settings
 from xapp_operator.helm import manifest
@@ -36,13 +36,6 @@ def message(history: History) -> str:
 def resources(history: History) -> Json:
     found: Json = (history.cluster.xapp() or {})["status"]["resources"]
     return found
-
-
-def reads(history: History) -> int:
-    """Return how often this operator has read the record."""
-    assert history.cluster.transport is not None
-    requests = history.cluster.transport.requests
-    return sum(each.method == "GET" and each.path.endswith(RECORD_PATH) for each in requests)
 
 
 def steps(history: History) -> list[str]:
@@ -78,7 +71,7 @@ def test_a_manifest_that_cannot_be_read_is_told_after_a_restart_and_is_read_once
         history.cluster.restart()
         await history.cluster.wait(1000.0)
         assert history.outcome == "Stalled ChartInvalid"
-        assert reads(history) == 1
+        assert count_reads(history, RECORD.name) == 1
         history.edit(archive=store(history, cm=CONFIGMAP))
         await history.cluster.wait(20.0)
         assert history.outcome == "Ready UpgradeSucceeded"
@@ -137,7 +130,7 @@ def test_a_manifest_that_cannot_be_read_for_its_labels_is_told_at_once_and_is_re
         await history.cluster.wait(20.0)
         assert history.outcome == "Stalled ChartInvalid"
         await history.cluster.wait(500.0)
-        assert reads(history) == 1
+        assert count_reads(history, RECORD.name) == 1
         monkeypatch.undo()
         history.set_tag("two")
 
@@ -197,7 +190,7 @@ def test_a_record_that_could_not_be_read_once_is_not_told(settings: Settings) ->
         history.cluster.refuse = refuse_once
         history.cluster.restart()
         await history.cluster.wait(20.0)
-        assert reads(history) == 2
+        assert count_reads(history, RECORD.name) == 2
         assert history.cluster.writes[before:] == []
 
     run_history(settings, play)

@@ -228,7 +228,7 @@ def correct_status_label(secret: JsonObject) -> JsonObject | None:
     Raises:
         ReleaseRecordDamaged: as `decode_release`.
     """
-    status = decode_release(secret).status
+    status = text(obj(_decode_payload(secret), "info"), "status")
     return None if _status_label(secret) == status else _with_status_label(secret, status)
 
 

@@ -30,6 +30,13 @@ def refuse(history: History, method: str, end: str, refusal: Refused, *, dry_run
     history.cluster.refuse = check
 
 
+def count_reads(history: History, name: str) -> int:
+    """Return how often the operator has read objects of a name since it started."""
+    assert history.cluster.transport is not None
+    requests = history.cluster.transport.requests
+    return sum(each.method == "GET" and each.path.endswith(f"/{name}") for each in requests)
+
+
 def allow(history: History) -> None:
     history.cluster.refuse = lambda _: None
 
