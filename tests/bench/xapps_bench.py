@@ -42,10 +42,12 @@ ROOT = Path(__file__).parents[2]
 FINALIZER_POLICY = ROOT / "manifests" / "components" / "finalizer-policy" / "finalizer-policy.yaml"
 POOL = 8
 POOL_TITLE = f"pool of {POOL}"
+AVAILABLE_TITLE = f"{POOL_TITLE}, until the Deployments are available"
 NAMESPACES = ("pool", "xapps", "policed")
 DEADLINE_SECONDS = 600.0
 QUIET_SECONDS = 2.0
 """Without a request for so long, everything is done: events, and what controllers do about the last write."""
+AVAILABLE_TEMPLATE = '{.metadata.name} {.status.conditions[?(@.type=="Available")].status}{"\\n"}'
 READY_TEMPLATE = (
     '{.metadata.name} {.status.conditions[?(@.type=="Ready")].status} {.metadata.generation} '
     '{.status.observedGeneration}{"\\n"}'
@@ -97,8 +99,12 @@ class _ReleaseBenchmark:
     def _run_round(self, number: int, single: float) -> None:
         self._operator.stop()
         before, spent = self._meter.snapshot(), _children_seconds()
-        pool = asyncio.run(_pool(self._cluster, self._chart, f"pool-{number}", self._count))
-        spent = _children_seconds() - spent
+        with _available_deployments(XAppClient(self._cluster, f"pool-{number}")) as available:
+            began = time.monotonic()
+            pool = asyncio.run(_pool(self._cluster, self._chart, f"pool-{number}", self._count))
+            spent = _children_seconds() - spent
+            _take_all(available, {f"release-{each}" for each in range(self._count)})
+            self._seconds[AVAILABLE_TITLE].append(time.monotonic() - began)
         self._note(POOL_TITLE, pool, self._meter.cost(before, _settled(self._meter)), helm=spent)
         self._operator.start()
         one = XAppClient(self._cluster, "single")
@@ -143,8 +149,7 @@ class _ReleaseBenchmark:
             began = time.monotonic()
             kit.kubectl("apply", "--server-side", "-f", "-", input="\n---\n".join(manifests))
             applied = time.monotonic() - began
-            while names:
-                names.discard(next(ready))
+            _take_all(ready, names)
             return time.monotonic() - began, applied
 
     def _print(self, rounds: int) -> None:
@@ -202,17 +207,37 @@ async def _pool(cluster: Cluster, chart: Path, namespace: str, count: int, *, fi
     return time.monotonic() - began
 
 
+def _take_all(names: Iterator[str], expected: set[str]) -> None:
+    """Wait until each expected name has come."""
+    missing = set(expected)
+    while missing:
+        missing.discard(next(names))
+
+
 @contextmanager
 def _ready_xapps(kit: XAppClient) -> Iterator[Iterator[str]]:
-    """Yield the names of XApps as they become Ready. A watch, because polling would take a good part of the time."""
-    arguments = ("get", "xapps", "--watch", "--output", f"jsonpath={READY_TEMPLATE}", "--namespace", kit.namespace)
+    """Yield the names of XApps as they become Ready."""
+    with _rows(kit, "xapps", READY_TEMPLATE) as rows:
+        yield (row[0] for row in rows if len(row) == 4 and row[1] == "True" and row[2] == row[3])
+
+
+@contextmanager
+def _available_deployments(kit: XAppClient) -> Iterator[Iterator[str]]:
+    """Yield the names of Deployments as they become available."""
+    with _rows(kit, "deployments", AVAILABLE_TEMPLATE) as rows:
+        yield (row[0] for row in rows if row[1:] == ["True"])
+
+
+@contextmanager
+def _rows(kit: XAppClient, kind: str, template: str) -> Iterator[Iterator[list[str]]]:
+    """Yield the words of each line of a watch. Polling would take a good part of the time."""
+    arguments = ("get", kind, "--watch", "--output", f"jsonpath={template}", "--namespace", kit.namespace)
     with subprocess.Popen(
         [kit.cluster.kubectl_path, *arguments], env=kit.cluster.env, stdout=subprocess.PIPE, text=True
     ) as watch:
         assert watch.stdout is not None
-        rows = (line.split() for line in watch.stdout)
         try:
-            yield (row[0] for row in rows if len(row) == 4 and row[1] == "True" and row[2] == row[3])
+            yield (line.split() for line in watch.stdout)
         finally:
             watch.terminate()
 
