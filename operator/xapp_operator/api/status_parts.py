@@ -18,6 +18,14 @@ class HookReference(Model):
     name: StatusText = Field(description="Name of the object.")
 
 
+class RollbackCause(Model):
+    """Why the operator rolls an upgrade back that nobody asked to undo."""
+
+    revision: int = Field(description="Revision that is deployed again.")
+    reason: StatusText = Field(description="The condition reason of the upgrade's failure.")
+    message: CauseMessage = Field(description="Why the upgrade failed.")
+
+
 class LastAttempt(Model):
     """The last operation that Helm was asked for."""
 
@@ -39,6 +47,9 @@ class LastAttempt(Model):
         None, description="First 40 hex digits of the sha256 of retry-at and force-at when it began: it answers them."
     )
     hook: HookReference | None = Field(None, description="The hook that Helm waits for, or that failed.")
+    rollback_cause: RollbackCause | None = Field(
+        None, description="Why an upgrade is rolled back that nobody asked to undo, until that has succeeded."
+    )
     count: int | None = Field(None, description="How often it was tried in a row.")
     first_at: datetime | None = Field(None, description="When the first try began.")
     last_at: datetime | None = Field(None, description="When the outcome was recorded.")

@@ -52,7 +52,7 @@ from xapp_operator.reconcile.verbs.deploy import deploy
 from xapp_operator.reconcile.verbs.maintenance import run_maintenance
 from xapp_operator.reconcile.verbs.reject import reject
 from xapp_operator.reconcile.verbs.release_records import change_records
-from xapp_operator.reconcile.verbs.rollback import rollback
+from xapp_operator.reconcile.verbs.rollback import find_rollback_cause, rollback
 from xapp_operator.reconcile.verbs.run_tests import end_tests, start_tests
 from xapp_operator.reconcile.verbs.uninstall import delete_orphans, uninstall
 from xapp_operator.reconcile.work.source_backoff import SourceBackoff
@@ -287,6 +287,7 @@ class Reconciler:
             now=self._clock.now(),
             rollback_to=observation.requests.rollback_value if isinstance(action, Rollback) and action.hold else "",
             request_digest=observation.requests.digest,
+            rollback_cause=find_rollback_cause(action, request, root_cause=observation.live.message),
         )
         forced = before.with_handled(request.xapp, "force_at").handled  # not what is set while helm runs
         unrecorded = self._reports.may_start_unrecorded(request, name, observation)
@@ -312,8 +313,7 @@ class Reconciler:
             case Install() | Upgrade():
                 await deploy(action, request, context, attempt, handled=forced)
             case Rollback():
-                cause = observation.live.message
-                await rollback(action, request, context, attempt, undone_attempt=previous, root_cause=cause)
+                await rollback(action, request, context, attempt, previous=previous)
             case Uninstall():
                 await uninstall(action, request, context, attempt)
         ended = request.draft.attempt

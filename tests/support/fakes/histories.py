@@ -28,10 +28,12 @@ from tests.support.fakes.helm_records import (
 )
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE, FakeCluster, Killed
+from xapp_operator.api.models import XAppSpec
 from xapp_operator.config import Settings
 
 GOOD_TAGS = ["one", "two", "three"]
 TIMEOUT_SECONDS = 30
+MAX_HISTORY = XAppSpec.model_fields["max_history"].default
 RESYNC_SECONDS = 100
 PAUSE_SECONDS = 0.2
 """Between two writes of helm, so that other things happen in the middle of its steps."""
@@ -233,6 +235,11 @@ class History:
         return {each["version"]: each["config"]["tag"] for each in records if each}
 
     @property
+    def numbers(self) -> dict[str, int]:
+        """Return the number of each revision by the uid of its Secret."""
+        return {each["metadata"]["uid"]: int(each["metadata"]["labels"]["version"]) for each in self._records()}
+
+    @property
     def live_tags(self) -> set[str]:
         """Return the tags of the objects that exist."""
         config_maps = {each["data"]["tag"] for each in self.cluster.server.all("configmaps")}
@@ -323,7 +330,10 @@ class History:
         assert self.cluster.revisions[newest] == "deployed"
         assert list(self.cluster.revisions.values()).count("deployed") == 1, self.cluster.revisions
         assert status["release"]["revision"] == newest
-        assert [each["revision"] for each in status["history"]] == sorted(self.cluster.revisions, reverse=True)
+        shown, most = [each["revision"] for each in status["history"]], body["spec"].get("maxHistory", MAX_HISTORY)
+        assert shown == sorted(shown, reverse=True)
+        assert shown[0] == newest
+        assert len(self.cluster.revisions.keys() & set(shown)) == len(shown) == min(len(self.cluster.revisions), most)
         assert status["history"][0].get("wasHealthy") is not False
         broken = {revision for revision, each in self.tags.items() if BROKEN in each and not self.cluster.healed}
         assert not any(each.get("wasHealthy") for each in status["history"] if each["revision"] in broken)

@@ -1,21 +1,38 @@
-"""The operator killed before and after every write, its own and helm's, ends where it ends without a kill."""
+"""The operator killed before and after every write, its own and helm's, ends where it ends without a kill.
+
+`End` is what must be the same. A kill may honestly cause these differences, and no others (`check_history`):
+
+- A try of helm that was killed leaves one more revision, which is failed, or superseded if helm had already marked it;
+  it never counts as healthy. The numbers of later revisions are then one higher.
+- Where helm fails once by itself, the helm that is killed is the one that would have failed: one failed revision less.
+- Revisions beyond maxHistory stay until the next step of helm, if the kill came before they were deleted.
+- Nobody is told of drift that was corrected right before the kill.
+- An XApp that is deleted before it has become an owner of its ChartArchive leaves that behind for an hour.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
+from tests.support.fakes.api_server import Target
 from tests.support.fakes.helm import Fault
-from tests.support.fakes.histories import History, run_history
-from tests.support.fakes.operator import BROKEN, Kill
+from tests.support.fakes.histories import MAX_HISTORY, STORED_CHART, History, run_history
+from tests.support.fakes.operator import BROKEN, NAMESPACE, Kill
+from tests.support.helm_tests import ENABLED, FAILS, deploy
 from xapp_operator.config import Settings
 
 REFUSED = 'ConfigMap "hello" is invalid: data.tag: Invalid value: "two": must be three'
 UNAVAILABLE = "Internal error occurred: etcdserver: request timed out"
 TIMEOUT_IS_OVER = 200.0
+CONFIGMAP = Target("", "v1", "configmaps", NAMESPACE, "hello")
+ARCHIVE = STORED_CHART["metadata"]["name"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +46,58 @@ class Situation:
     """Of all objects, and of the deployed revision; None when nothing is left."""
     writes: int
     """That operator and helm need at least."""
+
+
+@dataclass(frozen=True)
+class End:
+    """What decides for users how it ended."""
+
+    outcome: str
+    phase: str | None
+    conditions: list[tuple[str, str, str]]
+    """Type, status and reason of each."""
+    why: str
+    """The message of Ready, which may name a later revision than without a kill."""
+    attempt: dict[str, Any]
+    release: dict[str, Any]
+    held: int | None
+    handled: Any
+    step: str | None
+    """Where the deployment is, or where it stopped."""
+    deployed: list[str]
+    objects: list[Any]
+    """All that the chart made, with labels and content."""
+
+    @classmethod
+    def of(cls, history: History) -> End:
+        server, status = history.cluster.server, (history.cluster.xapp() or {}).get("status", {})
+        conditions = status.get("conditions", ())
+        why = next((each["message"] for each in conditions if each["type"] == "Ready"), "")
+        return cls(
+            outcome=history.outcome,
+            phase=status.get("phase"),
+            conditions=[
+                (each["type"], each["status"], each["reason"])
+                for each in conditions
+                if (each["type"], each["status"]) != ("Drifted", "False")
+            ],
+            why=re.sub(r"^revision \d+", "revision N", why),
+            attempt=_pick(status, "lastAttempt", "action", "outcome", "permanent", "reason", "message", "generation"),
+            release=_pick(status, "release", "chart", "chartVersion", "appVersion", "chartDigest", "valuesDigest"),
+            held=status.get("heldRevision"),
+            handled=status.get("handled"),
+            step=status.get("progress", {}).get("step"),
+            deployed=history.deployed_tags,
+            objects=[
+                (plural, each["metadata"]["name"], each["metadata"].get("labels"), each.get("data"), each.get("spec"))
+                for plural in ("configmaps", "deployments", "pods", "jobs")
+                for each in server.all(plural)
+            ],
+        )
+
+
+def _pick(status: Any, part: str, *fields: str) -> dict[str, Any]:
+    return {field: status.get(part, {}).get(field) for field in fields}
 
 
 def nothing(_: History) -> None:
@@ -54,6 +123,34 @@ def fail_upgrade(error: str) -> Callable[[History], None]:
 def refused_upgrade(history: History) -> None:
     history.cluster.helm.refusals['{"tag": "two"}'] = Fault(REFUSED, writes=2)
     history.set_tag("two")
+
+
+def refuse_to(tag: str, act: Callable[[History], None]) -> Callable[[History], None]:
+    def refused(history: History) -> None:
+        history.cluster.helm.refusals[f'{{"tag": "{tag}"}}'] = Fault(REFUSED, writes=1)
+        act(history)
+
+    return refused
+
+
+def install_with_short_history(history: History) -> None:
+    history.create(tag="one", maxHistory=1)
+
+
+def install_with_tests(history: History) -> None:
+    deploy(history, test={**ENABLED, "onFailure": "rollback"})
+
+
+def upgrade_to_failing_tests(history: History) -> None:
+    history.edit(values={"tag": "two", **FAILS})
+
+
+def install_to_correct_drift(history: History) -> None:
+    history.create(tag="one", driftDetection={"mode": "enabled"})
+
+
+def change_an_object(history: History) -> None:
+    history.cluster.server.patch(CONFIGMAP, {"data": {"tag": "theirs"}}, manager="kubectl")
 
 
 def install_without_rollback(history: History) -> None:
@@ -115,6 +212,18 @@ SITUATIONS = {
         install_without_rollback, lambda history: history.set_tag(BROKEN), "Stalled HealthCheckFailed", BROKEN, 8
     ),
     "upgrade that is refused": Situation(install, refused_upgrade, "Stalled UpgradeFailed", "one", 12),
+    "upgrade that is refused, without a rollback": Situation(
+        install_without_rollback, refuse_to("two", upgrade), "Stalled UpgradeFailed", "one", 5
+    ),
+    "upgrade that is never healthy, with a short history": Situation(
+        install_with_short_history, lambda history: history.set_tag(BROKEN), "Stalled HealthCheckFailed", "one", 17
+    ),
+    "upgrade whose tests fail": Situation(
+        install_with_tests, upgrade_to_failing_tests, "Stalled TestFailed", "one", 20
+    ),
+    "drift that is corrected": Situation(
+        install_to_correct_drift, change_an_object, "Ready InstallSucceeded", "one", 2
+    ),
     "upgrade that fails once": Situation(install, fail_upgrade(UNAVAILABLE), "Ready UpgradeSucceeded", "two", 12),
     "upgrade whose helm is killed": Situation(install, fail_upgrade(""), "Ready UpgradeSucceeded", "two", 12),
     "uninstall": Situation(install, History.delete, "gone", None, 6),
@@ -152,39 +261,87 @@ SITUATIONS = {
 }
 
 
-def play(settings: Settings, situation: Situation, kill: Kill | None) -> tuple[History, int]:
-    """Play a situation, and return it with the number of writes that it took."""
-    writes = 0
+@dataclass
+class Played:
+    """A situation that was played."""
+
+    history: History
+    writes: int = 0
+    """That it took."""
+    old: frozenset[str] = frozenset()
+    """The revisions that were there before, by the uid of their Secret."""
+
+    @property
+    def where(self) -> str:
+        return next((each for each in self.history.cluster.writes if each.startswith("killed")), "not killed")
+
+    @property
+    def max_history(self) -> int:
+        return int((self.history.cluster.xapp() or {"spec": {}})["spec"].get("maxHistory", MAX_HISTORY))
+
+    @property
+    def revisions(self) -> Counter[tuple[str, str | None, bool | None, int | None]]:
+        """Return status, tag and health of each revision, and the number of those that were there before."""
+        status = (self.history.cluster.xapp() or {}).get("status", {})
+        health = {each["revision"]: each.get("wasHealthy") for each in status.get("history", ())}
+        tags, states = self.history.tags, self.history.cluster.revisions
+        return Counter(
+            (states[number], tags.get(number), health.get(number), number if uid in self.old else None)
+            for uid, number in self.history.numbers.items()
+        )
+
+
+def play(settings: Settings, situation: Situation, kill: Kill | None) -> Played:
+    played: list[Played] = []
 
     async def happen(history: History) -> None:
-        nonlocal writes
         situation.before(history)
         await history.cluster.wait(20.0)
         history.cluster.kill = kill
         before = len(history.cluster.writes)
+        old = frozenset(history.numbers)
         situation.then(history)
         await history.cluster.wait(100.0)
-        writes = len(history.cluster.writes) - before
+        played.append(Played(history, len(history.cluster.writes) - before, old))
 
-    return run_history(settings, happen), writes
+    run_history(settings, happen)
+    return played[0]
+
+
+def check_history(killed: Played, undisturbed: Played) -> None:
+    """Check that a kill has lost no revision and added at most the try that it ended."""
+    lost, added = undisturbed.revisions - killed.revisions, killed.revisions - undisturbed.revisions
+    assert all(state == "failed" for state, *_ in lost), (killed.where, lost, added)
+    surplus = max(killed.revisions.total() - killed.max_history, 0)
+    assert added.total() <= 1 + surplus, (killed.where, added)
+    for state, _, was_healthy, old in added:
+        assert state in ("failed", "superseded"), (killed.where, added)
+        assert old is not None or not was_healthy, (killed.where, added)
+    assert len(killed.history.helm_steps) <= len(undisturbed.history.helm_steps) + 1, killed.where
+
+
+def archives(played: Played) -> set[tuple[str, bool]]:
+    """Return the name of each ChartArchive, and whether an XApp owns it."""
+    found = (each["metadata"] for each in played.history.cluster.server.all("chartarchives"))
+    return {(each["name"], bool(each.get("ownerReferences"))) for each in found}
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_operator_is_killed_at_any_write(name: str, settings: Settings) -> None:
     situation = SITUATIONS[name]
-    undisturbed, writes = play(settings, situation, None)
-    assert writes >= situation.writes, undisturbed.cluster.writes
+    undisturbed = play(settings, situation, None)
+    assert undisturbed.writes >= situation.writes, undisturbed.history.cluster.writes
     left = set() if situation.tag is None else {situation.tag}
+    end = End.of(undisturbed.history)
+    assert (end.outcome, undisturbed.history.live_tags, set(end.deployed)) == (situation.outcome, left, left)
 
     # Only what is stored survives, so a kill before a write is one after the write before it.
-    for kill in (Kill(0, after=False), *(Kill(write, after=True) for write in range(writes))):
-        history, _ = play(settings, situation, kill)
-        where = next((each for each in history.cluster.writes if each.startswith("killed")), "not killed")
-        assert history.cluster.lives == 2, where
-        assert history.live_tags | set(history.deployed_tags) == left, where
-        assert history.outcome.split()[0] == situation.outcome.split()[0], (where, history.outcome)
-    assert undisturbed.outcome == situation.outcome
-    assert undisturbed.live_tags == left
+    for kill in (Kill(0, after=False), *(Kill(write, after=True) for write in range(undisturbed.writes))):
+        killed = play(settings, situation, kill)
+        assert killed.history.cluster.lives == 2, killed.where
+        assert End.of(killed.history) == end, killed.where
+        check_history(killed, undisturbed)
+        assert archives(killed) - archives(undisturbed) <= {(ARCHIVE, False)}, killed.where
 
 
 @pytest.mark.parametrize("second", range(8))
@@ -203,7 +360,7 @@ def test_upgrade_that_is_never_healthy_is_rolled_back_after_two_kills(settings: 
     history = run_history(settings, happen)
     assert "killed before upgrade: update record deployed" in history.cluster.writes
     assert history.cluster.lives == 3
-    assert (history.outcome.split()[0], history.deployed_tags) == ("Stalled", ["one"])
+    assert (history.outcome, history.deployed_tags) == ("Stalled HealthCheckFailed", ["one"])
 
 
 @pytest.mark.parametrize("write", range(6))

@@ -8,8 +8,10 @@ import pytest
 
 from tests.unit.reconcile.xapps import raw, xapp
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.models import XApp
+from xapp_operator.api.models import ReleaseStatus, XApp
 from xapp_operator.api.names import ANNOTATION_ROLLBACK_TO
+from xapp_operator.api.status_parts import RollbackCause
+from xapp_operator.domain.planning.actions import HelmAction, Rollback, Upgrade
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     ROLLBACK,
@@ -22,19 +24,72 @@ from xapp_operator.domain.planning.plan_input import (
     TestOutcome,
     TestRun,
 )
-from xapp_operator.reconcile.status.status_draft import StatusDraft
-from xapp_operator.reconcile.verbs.rollback import failed_test, rolled_back_attempt
+from xapp_operator.reconcile.reconcile_context import ReconcileRequest
+from xapp_operator.reconcile.status.status_draft import StatusDraft, rolled_back_attempt
+from xapp_operator.reconcile.verbs.rollback import failed_test, find_rollback_cause
 
 UPGRADED = Attempt(UPGRADE, AttemptOutcome.RELEASED, Digests("c", "v"), first_at=1.0, last_at=2.0)
+UNHEALTHY = RollbackCause(revision=1, reason=Reason.HEALTH_CHECK_FAILED, message="pod a-0: OOMKilled")
+ROLLING_BACK = Attempt(
+    ROLLBACK, AttemptOutcome.RUNNING, UPGRADED.digests, first_at=1.0, last_at=2.0, rollback_cause=UNHEALTHY
+)
+TO_FIRST = Rollback(1)
+ADVICE = "rolled back to revision 1; change spec, chart or values, or set the annotation retry-at"
 
 
-def test_an_interrupted_rollback_that_was_repeated_counts_as_the_upgrade() -> None:
-    interrupted = Attempt(ROLLBACK, AttemptOutcome.RUNNING, UPGRADED.digests, first_at=1.0, last_at=2.0)
-    recorded = rolled_back_attempt(interrupted, 1, timeout="20s", root_cause="pod a-0: OOMKilled", failed=None)
-    assert (recorded.action, recorded.outcome, recorded.permanent) == (UPGRADE, AttemptOutcome.UNHEALTHY, True)
-    assert (recorded.reason, recorded.digests) == (Reason.HEALTH_CHECK_FAILED, UPGRADED.digests)
-    begin = "not healthy after 20s (spec.timeout): pod a-0: OOMKilled; rolled back to revision 1"
-    assert recorded.message.startswith(begin)
+@pytest.mark.parametrize("attempt", [UPGRADED, ROLLING_BACK])
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [
+        (Reason.HEALTH_CHECK_FAILED, AttemptOutcome.UNHEALTHY),
+        (Reason.TEST_FAILED, AttemptOutcome.UNHEALTHY),
+        (Reason.UPGRADE_FAILED, AttemptOutcome.FAILED),
+        (Reason.VALUES_INVALID, AttemptOutcome.FAILED),
+    ],
+)
+def test_what_was_rolled_back_counts_as_an_upgrade_that_failed_for_good(
+    attempt: Attempt, reason: Reason, outcome: AttemptOutcome
+) -> None:
+    recorded = rolled_back_attempt(attempt, RollbackCause(revision=1, reason=reason, message="no"))
+    expected = replace(UPGRADED, outcome=outcome, permanent=True, reason=reason, message=f"no; {ADVICE}")
+    assert recorded == expected
+
+
+def cause_of(previous: Attempt | None, *, action: HelmAction = TO_FIRST, test: TestRun | None = None) -> object:
+    found = xapp()
+    draft = replace(
+        StatusDraft.from_status(found, now=2.0), attempt=previous, test=test, release=ReleaseStatus(revision=2)
+    )
+    return find_rollback_cause(action, ReconcileRequest(raw=raw(), xapp=found, draft=draft), root_cause="pod a-0: OOM")
+
+
+def test_the_health_of_the_objects_is_why_an_upgrade_is_rolled_back() -> None:
+    message = f"not healthy after {xapp().spec.timeout} (spec.timeout): pod a-0: OOM"
+    expected = RollbackCause(revision=1, reason=Reason.HEALTH_CHECK_FAILED, message=message)
+    for previous in (None, UPGRADED, replace(ROLLING_BACK, rollback_cause=None)):
+        assert cause_of(previous) == expected
+
+
+def test_the_error_of_helm_is_why_an_upgrade_is_rolled_back() -> None:
+    failed = replace(UPGRADED, outcome=AttemptOutcome.FAILED, reason="UpgradeFailed", message="quota")
+    assert cause_of(failed) == RollbackCause(revision=1, reason="UpgradeFailed", message="quota")
+
+
+def test_failed_tests_are_why_an_upgrade_is_rolled_back() -> None:
+    failed = TestRun(2, TestOutcome.FAILED, first_at=1.0, last_at=2.0, message="test Pod a failed")
+    expected = RollbackCause(revision=1, reason=Reason.TEST_FAILED, message="test Pod a failed")
+    assert cause_of(UPGRADED, test=failed) == expected
+
+
+@pytest.mark.parametrize("outcome", [AttemptOutcome.RUNNING, AttemptOutcome.FAILED, AttemptOutcome.INTERRUPTED])
+def test_the_next_try_of_a_rollback_has_the_cause_of_the_first(outcome: AttemptOutcome) -> None:
+    tried = replace(ROLLING_BACK, outcome=outcome, reason="RollbackFailed", message="quota")
+    assert cause_of(tried, action=Rollback(3)) == UNHEALTHY.model_copy(update={"revision": 3})
+
+
+@pytest.mark.parametrize("action", [Rollback(1, hold=True), Upgrade()])
+def test_nothing_else_than_a_rollback_that_nobody_requested_has_a_cause(action: HelmAction) -> None:
+    assert cause_of(ROLLING_BACK, action=action) is None
 
 
 @pytest.mark.parametrize(
@@ -61,16 +116,18 @@ def test_a_rollback_is_over_when_another_revision_than_the_desired_one_is_deploy
         (AttemptOutcome.RUNNING, "1@again", Digests("c", "old"), (), 1),
         (AttemptOutcome.RUNNING, "1", Digests("c", "old"), (), 1),
         (AttemptOutcome.RUNNING, "1@again", Digests("c", "other"), (), None),
-        (AttemptOutcome.RUNNING, "1@again", Digests("c", "old"), (PastRevision(1, "superseded"),), None),
+        (AttemptOutcome.RUNNING, "1@again", Digests("c", "old"), (PastRevision(1, "superseded"),), 1),
+        (AttemptOutcome.RUNNING, "1@again", None, (PastRevision(1, "superseded"),), None),
         (AttemptOutcome.FAILED, "1@again", Digests("c", "old"), (), None),
     ],
 )
-def test_a_requested_rollback_that_had_ended_holds_its_revision_although_it_is_pruned(
-    outcome: AttemptOutcome, value: str, digests: Digests, stored: tuple[PastRevision, ...], held: int | None
+def test_a_requested_rollback_that_had_ended_holds_its_revision(
+    outcome: AttemptOutcome, value: str, digests: Digests | None, stored: tuple[PastRevision, ...], held: int | None
 ) -> None:
     body = raw()
     body["metadata"]["annotations"] = {ANNOTATION_ROLLBACK_TO: value}
-    body["status"]["history"] = [{"revision": 1, "status": "superseded", "chartDigest": "c", "valuesDigest": "old"}]
+    known = {"chartDigest": "c", "valuesDigest": "old"} if digests is not None else {}
+    body["status"]["history"] = [{"revision": 1, "status": "superseded"} | known]
     asked = XApp.model_validate(body)
     attempt = Attempt(ROLLBACK, outcome, None, first_at=1.0, last_at=2.0, rollback_to=value)
     draft = replace(StatusDraft.from_status(asked, now=2.0), attempt=attempt)
@@ -78,18 +135,26 @@ def test_a_requested_rollback_that_had_ended_holds_its_revision_although_it_is_p
     assert draft.with_finished_rollback(there, asked).held_revision == held
 
 
-def test_failed_tests_are_the_reason_of_their_rollback() -> None:
-    failed = TestRun(2, TestOutcome.FAILED, first_at=1.0, last_at=2.0, message="test Pod a failed")
-    recorded = rolled_back_attempt(UPGRADED, 1, timeout="20s", root_cause="", failed=failed)
-    assert recorded.reason == Reason.TEST_FAILED
-    assert recorded.message.startswith("test Pod a failed; rolled back to revision 1")
-
-
-def test_a_failed_upgrade_stays_failed_with_its_own_message() -> None:
-    upgrade = replace(UPGRADED, outcome=AttemptOutcome.FAILED, reason="UpgradeFailed", message="quota")
-    advice = "rolled back to revision 1; change spec, chart or values, or set the annotation retry-at"
-    recorded = rolled_back_attempt(upgrade, 1, timeout="20s", root_cause="pod a-0: OOMKilled", failed=None)
-    assert recorded == replace(upgrade, permanent=True, message=f"quota; {advice}")
+@pytest.mark.parametrize(
+    ("attempt", "revision", "status", "digests", "is_over"),
+    [
+        (ROLLING_BACK, 3, DEPLOYED, Digests("c", "old"), True),
+        (ROLLING_BACK, 3, DEPLOYED, None, True),
+        (ROLLING_BACK, 3, DEPLOYED, Digests("c", "v"), False),
+        (ROLLING_BACK, 2, DEPLOYED, Digests("c", "old"), False),
+        (ROLLING_BACK, 3, "failed", Digests("c", "old"), False),
+        (replace(ROLLING_BACK, outcome=AttemptOutcome.FAILED), 3, DEPLOYED, Digests("c", "old"), False),
+        (replace(ROLLING_BACK, rollback_cause=None), 3, DEPLOYED, Digests("c", "old"), False),
+    ],
+)
+def test_a_rollback_that_nobody_requested_and_that_had_ended_is_recorded(
+    attempt: Attempt, revision: int, status: str, digests: Digests | None, is_over: bool
+) -> None:
+    draft = StatusDraft.from_status(xapp(), now=2.0)
+    draft = replace(draft, attempt=attempt, release=ReleaseStatus(revision=2))
+    there = ObservedRelease(revision, status, "hello", digests, has_own_attempt=True, modified_at=1.0)
+    recorded = rolled_back_attempt(attempt, UNHEALTHY) if is_over else attempt
+    assert draft.with_finished_rollback(there, xapp()).attempt == recorded
 
 
 FAILED = TestRun(2, TestOutcome.FAILED, first_at=1.0, last_at=2.0)

@@ -12,7 +12,7 @@ from typing import Final
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, XAppSpec
-from xapp_operator.api.status_parts import HookReference
+from xapp_operator.api.status_parts import HookReference, RollbackCause
 from xapp_operator.domain.drift import DriftedObject
 from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.errors import ReleaseRecordDamaged, XAppError
@@ -208,6 +208,7 @@ class Attempt:
     rollback_to: str = ""  # the annotation's value, for a rollback that it requested
     request_digest: str = ""  # of the values of retry-at and force-at when it began
     hook: HookReference | None = None  # the one that helm waits for, or that failed
+    rollback_cause: RollbackCause | None = None  # of a rollback that nobody requested, until it has succeeded
 
 
 @dataclass(frozen=True, slots=True)

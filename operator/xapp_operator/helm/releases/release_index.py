@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
@@ -19,6 +19,19 @@ RELEASE_SELECTOR: Final = "owner=helm"
 
 ReleaseKey: TypeAlias = tuple[str, str]
 """Namespace and release name."""
+
+
+class Revision(Protocol):
+    """What the choice of the revisions that are kept depends on."""
+
+    @property
+    def revision(self) -> int: ...
+
+    @property
+    def status(self) -> str: ...
+
+
+R = TypeVar("R", bound=Revision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +88,8 @@ class ReleaseIndex:
 
 
 def revisions_to_prune(
-    revisions: tuple[RevisionInfo, ...], *, keep: int, rollback_target: int | None = None, in_force: int | None = None
-) -> tuple[RevisionInfo, ...]:
+    revisions: tuple[R, ...], *, keep: int, rollback_target: int | None = None, in_force: int | None = None
+) -> tuple[R, ...]:
     """Return the ones of a release's `revisions` beyond `keep`, never the newest or a deployed one.
 
     With `--history-max`, helm deletes the oldest revisions before it tries, so tries that fail would cost the good
@@ -90,7 +103,7 @@ def revisions_to_prune(
             that failed superseded when the next one begins.
     """
 
-    def is_good(info: RevisionInfo) -> bool:
+    def is_good(info: R) -> bool:
         return info.status != "failed" and (in_force is None or info.revision <= in_force)
 
     others = (info for info in revisions[:-1] if info.status != "deployed" and info.revision != rollback_target)

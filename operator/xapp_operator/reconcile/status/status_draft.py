@@ -20,7 +20,7 @@ from xapp_operator.api.names import (
     ANNOTATION_ROLLBACK_TO,
     ANNOTATION_TEST_AT,
 )
-from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest
+from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest, RollbackCause
 from xapp_operator.api.status_texts import MESSAGE_MAX
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import (
@@ -100,22 +100,31 @@ class StatusDraft:
         return replace(self, attempt=None) if is_over else self
 
     def with_finished_rollback(self, release: ObservedRelease | None, xapp: XApp) -> StatusDraft:
-        """Return the draft that holds the revision of rollback-to, if only this was missing when the operator ended.
-
-        The revision itself is gone then: a full history is pruned after the rollback. Otherwise it is done again.
-        """
+        """Return the draft that tells of a rollback which was over when the operator ended."""
         attempt = self.attempt
         if attempt is None or attempt.action != ROLLBACK or attempt.outcome is not AttemptOutcome.RUNNING:
             return self
         if release is None or release.status != DEPLOYED or release.revision <= (self.release.revision or 0):
             return self
+        if attempt.rollback_cause is None:
+            return self._with_finished_request(attempt, release, xapp)
+        is_over = release.digests != attempt.digests
+        return replace(self, attempt=rolled_back_attempt(attempt, attempt.rollback_cause)) if is_over else self
+
+    def _with_finished_request(self, attempt: Attempt, release: ObservedRelease, xapp: XApp) -> StatusDraft:
+        """Return the draft that holds the revision of rollback-to, if it is what is deployed.
+
+        The revision itself may be gone then: a full history is pruned after the rollback.
+        """
         if not attempt.rollback_to or attempt.rollback_to != requested_value(xapp, "rollback_to"):
             return self
         known = {each.revision: (each.chart_digest, each.values_digest) for each in self.history}
         target = int(attempt.rollback_to.partition("@")[0])
         digests = (None, None) if release.digests is None else (release.digests.chart, release.digests.values)
-        if target in release.revisions or known.get(target) != digests:
+        if known.get(target) != digests:
             return self
+        if release.digests is None and target in release.revisions:
+            return self  # it may be what another helm has deployed: the rollback is done again
         released = replace(attempt, outcome=AttemptOutcome.RELEASED)
         return replace(self, attempt=released, held_revision=target).with_handled(xapp, "rollback_to")
 
@@ -211,6 +220,7 @@ def attempt_from_status(last: LastAttempt | None, *, now: float) -> Attempt | No
         rollback_to=last.rollback_to or "",
         request_digest=last.request_digest or "",
         hook=last.hook,
+        rollback_cause=last.rollback_cause,
     )
 
 
@@ -244,6 +254,7 @@ def attempt_to_status(attempt: Attempt | None) -> LastAttempt | None:
         rollback_to=attempt.rollback_to or None,
         request_digest=attempt.request_digest or None,
         hook=attempt.hook if failed or attempt.outcome is AttemptOutcome.RUNNING else None,
+        rollback_cause=attempt.rollback_cause,
         count=attempt.count,
         first_at=utc(attempt.first_at),
         last_at=utc(attempt.last_at),
@@ -303,6 +314,7 @@ def start_attempt(
     now: float,
     rollback_to: str = "",
     request_digest: str = "",
+    rollback_cause: RollbackCause | None = None,
 ) -> Attempt:
     """Return a new attempt; it continues the count of `previous` if that was the same action and did not succeed."""
     first_attempt = Attempt(
@@ -314,6 +326,7 @@ def start_attempt(
         generation=generation,
         rollback_to=rollback_to,
         request_digest=request_digest,
+        rollback_cause=rollback_cause,
     )
     if previous is None or previous.outcome not in (AttemptOutcome.FAILED, AttemptOutcome.RUNNING):
         return first_attempt
@@ -322,3 +335,21 @@ def start_attempt(
     # Time during which no operator worked on it does not count towards the timeout.
     first_at = previous.first_at if previous.outcome is AttemptOutcome.FAILED else now
     return replace(first_attempt, first_at=first_at, count=previous.count + 1)
+
+
+def rolled_back_attempt(attempt: Attempt, cause: RollbackCause) -> Attempt:
+    """Return an attempt as the upgrade that was rolled back: its digests are not tried again.
+
+    `attempt` is the upgrade, or a rollback whose upgrade is no longer known.
+    """
+    unhealthy = cause.reason in (Reason.HEALTH_CHECK_FAILED, Reason.TEST_FAILED)
+    advice = f"rolled back to revision {cause.revision}; change spec, chart or values, or set the annotation retry-at"
+    return replace(
+        attempt,
+        action=UPGRADE,
+        outcome=AttemptOutcome.UNHEALTHY if unhealthy else AttemptOutcome.FAILED,
+        permanent=True,
+        reason=cause.reason,
+        message=f"{cause.message}; {advice}",
+        rollback_cause=None,
+    )

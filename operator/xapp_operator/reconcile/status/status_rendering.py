@@ -25,6 +25,7 @@ from xapp_operator.api.models import (
     HealthStatus,
     Phase,
     ResourceCounts,
+    RevisionStatus,
     XApp,
     XAppHealth,
     XAppStatus,
@@ -36,6 +37,7 @@ from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import AttemptOutcome, DriftState, TestOutcome
 from xapp_operator.domain.planning.progress import NO_RETRIES, SourceRetries, find_progress
 from xapp_operator.errors import XAppError
+from xapp_operator.helm.releases.release_index import revisions_to_prune
 from xapp_operator.monitor.xapp_monitor import MonitorReport
 from xapp_operator.reconcile.status.drift_reporting import set_drifted
 from xapp_operator.reconcile.status.status_draft import StatusDraft, attempt_to_status, store_test_run, utc
@@ -84,7 +86,7 @@ def render_status(
         phase=phase,
         conditions=conditions.to_list(),
         release=draft.release if exists else None,
-        history=list(draft.history[: xapp.spec.max_history]) or None,
+        history=_kept_history(draft, keep=xapp.spec.max_history) or None,
         health=XAppHealth(status=live.status, message=shorten(live.message, CAUSE_MAX) or None) if exists else None,
         services=list(live.services[:SERVICES_MAX]) or None if exists else None,
         resources=ResourceCounts(total=live.total, ready=live.ready) if exists else None,
@@ -158,6 +160,12 @@ def _progress(
         attempt=found.attempt,
         next_try_at=None if found.next_try_at is None else utc(found.next_try_at),
     )
+
+
+def _kept_history(draft: StatusDraft, *, keep: int) -> list[RevisionStatus]:
+    """Return the revisions that Helm keeps too, newest first; for a while, there may be others in its storage."""
+    surplus = revisions_to_prune(draft.history[::-1], keep=keep, in_force=draft.release.revision)
+    return [each for each in draft.history if each not in surplus][:keep]
 
 
 def _set_released(conditions: ConditionSet, draft: StatusDraft) -> None:

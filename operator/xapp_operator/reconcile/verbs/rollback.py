@@ -17,14 +17,16 @@ from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.names import LABEL_XAPP
-from xapp_operator.domain.planning.actions import Rollback
+from xapp_operator.api.status_parts import RollbackCause
+from xapp_operator.domain.planning.actions import HelmAction, Rollback
 from xapp_operator.domain.planning.plan_failures import unhealthy_message
-from xapp_operator.domain.planning.plan_input import UPGRADE, Attempt, AttemptOutcome, TestOutcome, TestRun
+from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, TestOutcome, TestRun
 from xapp_operator.errors import NotFound
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.release_secrets import secrets_reader
+from xapp_operator.reconcile.status.status_draft import rolled_back_attempt
 from xapp_operator.reconcile.verbs.deploy import delete_surplus, history_max, run_step
 from xapp_operator.reconcile.verbs.release_records import label_record
 
@@ -35,12 +37,11 @@ async def rollback(
     context: ReconcilerContext,
     attempt: Attempt,
     *,
-    undone_attempt: Attempt | None,
-    root_cause: str,
+    previous: Attempt | None,
 ) -> None:
     """Run `helm rollback` to `action.revision` and record how it ended; a failure is recorded, not raised.
 
-    `undone_attempt` is the attempt that is rolled back, and `root_cause` tells why its revision is not healthy.
+    `previous` is the attempt before: the upgrade that is rolled back, or an earlier try of the rollback.
     """
     name = request.xapp.release_name
     helm_request = RollbackRequest(
@@ -66,14 +67,8 @@ async def rollback(
             request.draft = replace(request.draft, held_revision=action.revision)
             message = f"rolled back to revision {action.revision}, as rollback-to asked"
             context.events.record(request.raw, reason=Reason.ROLLBACK_SUCCEEDED, message=message)
-        else:
-            attempt = rolled_back_attempt(
-                undone_attempt or attempt,
-                action.revision,
-                timeout=request.xapp.spec.timeout,
-                root_cause=root_cause,
-                failed=failed_test(request.draft.test, revision=request.draft.release.revision),
-            )
+        elif attempt.rollback_cause is not None:
+            attempt = rolled_back_attempt(previous or attempt, attempt.rollback_cause)
             context.events.record(
                 request.raw, event_type="Warning", reason=Reason.ROLLBACK_SUCCEEDED, message=attempt.message
             )
@@ -103,19 +98,20 @@ def failed_test(test: TestRun | None, *, revision: int | None) -> TestRun | None
     return test
 
 
-def rolled_back_attempt(
-    attempt: Attempt, revision: int, *, timeout: str, root_cause: str, failed: TestRun | None
-) -> Attempt:
-    """Return the undone attempt as a permanent failure, so that the same digests are not tried again."""
-    advice = f"rolled back to revision {revision}; change spec, chart or values, or set the annotation retry-at"
-    if attempt.outcome is AttemptOutcome.FAILED:
-        return replace(attempt, permanent=True, message=f"{attempt.message}; {advice}")
-    cause = unhealthy_message(timeout, root_cause) if failed is None else failed.message
-    return replace(
-        attempt,
-        action=UPGRADE,  # `attempt` may be an earlier try of the rollback, which was interrupted
-        outcome=AttemptOutcome.UNHEALTHY,
-        permanent=True,
-        reason=Reason.HEALTH_CHECK_FAILED if failed is None else Reason.TEST_FAILED,
-        message=f"{cause}; {advice}",
-    )
+def find_rollback_cause(action: HelmAction, request: ReconcileRequest, *, root_cause: str) -> RollbackCause | None:
+    """Return why an upgrade is rolled back; None if somebody asked for that, or nothing is rolled back.
+
+    `root_cause` tells why the deployed revision is not healthy.
+    """
+    draft, previous = request.draft, request.draft.attempt
+    if not isinstance(action, Rollback) or action.hold:
+        return None
+    if previous is not None and previous.rollback_cause is not None:  # an earlier try, or another revision
+        return previous.rollback_cause.model_copy(update={"revision": action.revision})
+    if previous is not None and previous.outcome is AttemptOutcome.FAILED:
+        reason, message = previous.reason, previous.message
+    elif (failed := failed_test(draft.test, revision=draft.release.revision)) is not None:
+        reason, message = Reason.TEST_FAILED, failed.message
+    else:
+        reason, message = Reason.HEALTH_CHECK_FAILED, unhealthy_message(request.xapp.spec.timeout, root_cause)
+    return RollbackCause(revision=action.revision, reason=reason, message=message)

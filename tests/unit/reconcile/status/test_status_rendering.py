@@ -158,12 +158,25 @@ def test_an_attempt_with_other_digests_is_the_first_one() -> None:
     assert (started.count, started.first_at) == (1, 9.0)
 
 
-def test_history_has_the_newest_revisions_that_max_history_allows() -> None:
-    xapp = XApp.model_validate(raw(maxHistory=2))
-    history = tuple(RevisionStatus(revision=revision, status="superseded") for revision in (4, 3, 2, 1))
-    draft = replace(StatusDraft.from_status(xapp, now=time.time()), release=ReleaseStatus(revision=4), history=history)
+@pytest.mark.parametrize(
+    ("states", "in_force", "keep", "shown"),
+    [
+        ({4: "deployed", 3: "superseded", 2: "superseded", 1: "superseded"}, 4, 2, [4, 3]),
+        ({4: "deployed", 3: "failed", 2: "failed", 1: "superseded"}, 4, 2, [4, 1]),
+        ({4: "deployed", 3: "failed", 2: "failed", 1: "superseded"}, 4, 3, [4, 3, 1]),
+        ({4: "failed", 3: "superseded", 2: "superseded", 1: "superseded"}, 2, 3, [4, 2, 1]),
+        ({4: "failed", 3: "failed", 2: "deployed", 1: "superseded"}, 2, 1, [4]),
+    ],
+)
+def test_history_has_the_revisions_that_helm_keeps_too(
+    states: dict[int, str], in_force: int, keep: int, shown: list[int]
+) -> None:
+    xapp = XApp.model_validate(raw(maxHistory=keep))
+    history = tuple(RevisionStatus(revision=revision, status=status) for revision, status in states.items())
+    release = ReleaseStatus(revision=in_force)
+    draft = replace(StatusDraft.from_status(xapp, now=time.time()), release=release, history=history)
     status: dict[str, Any] = render_status(xapp, draft, Nothing(), MonitorReport(), now=NOW)
-    assert [each["revision"] for each in status["history"]] == [4, 3]
+    assert [each["revision"] for each in status["history"]] == shown
 
 
 def test_at_most_fifty_services_are_listed() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.reconcile.xapps import raw
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
-from xapp_operator.api.status_parts import HandledAnnotations, HookReference, LastAttempt, LastTest
+from xapp_operator.api.status_parts import HandledAnnotations, HookReference, LastAttempt, LastTest, RollbackCause
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import (
     Attempt,
@@ -35,6 +35,7 @@ from xapp_operator.reconcile.status.status_draft import (
 
 NOW = 2000.0
 HOOK = HookReference(kind="Pod", name="one")
+CAUSE = RollbackCause(revision=1, reason="UpgradeFailed", message="quota")
 FAILED = Attempt(
     "Rollback",
     AttemptOutcome.FAILED,
@@ -49,6 +50,7 @@ FAILED = Attempt(
     rollback_to="1@x",
     request_digest="abc",
     hook=HOOK,
+    rollback_cause=CAUSE,
 )
 TESTED = TestRun(2, TestOutcome.FAILED, first_at=1000.0, last_at=1500.0, requested=True, count=3, message="no")
 
