@@ -26,10 +26,8 @@ from tests.support.helm_tests import (
     wait_running,
     wait_tested,
 )
-from xapp_operator.common.fair_slots import RESERVED_SLOTS
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest
-from xapp_operator.reconcile.chart_test_runs import RECORDS_AT_ONCE
 
 
 def test_tests_run_once_after_each_install_and_upgrade(settings: Settings) -> None:
@@ -283,4 +281,4 @@ def test_tests_that_begin_at_once_do_not_read_all_release_records_at_once(settin
         history.removed.clear()
 
     run_history(settings, play)
-    assert max(most) == RECORDS_AT_ONCE - RESERVED_SLOTS
+    assert max(most) == 6  # of eight places; two are for the tests of other namespaces

@@ -277,8 +277,11 @@ def test_a_release_that_another_helm_works_on_is_not_corrected(settings: Setting
     run_history(settings, play)
 
 
-def test_an_object_that_the_record_has_no_longer_is_not_corrected(settings: Settings, requests: Requests) -> None:
-    """Somebody has replaced the record, as a restored backup does."""
+@pytest.mark.parametrize("unreadable", [False, True])
+def test_an_object_that_the_record_has_no_longer_is_not_corrected(
+    settings: Settings, requests: Requests, unreadable: bool
+) -> None:
+    """Somebody has replaced the record, as a restored backup does; in the other one, a document is not read."""
     name = Target("", "v1", "secrets", NAMESPACE, "sh.helm.release.v1.hello.v1")
 
     async def play(history: History) -> None:
@@ -287,7 +290,8 @@ def test_an_object_that_the_record_has_no_longer_is_not_corrected(settings: Sett
         known = server.get(name)["data"]
         record = decode_record(server.get(name))
         assert record is not None
-        record["manifest"] = "\n---\n".join(each for each in record["manifest"].split("---\n") if "Deployment" in each)
+        documents = [each for each in record["manifest"].split("---\n") if "Deployment" in each or unreadable]
+        record["manifest"] = "\n---\n".join(each.replace("tag: ", "unusual: .inf\n  tag: ") for each in documents)
 
         def replace_record(request: ApiRequest) -> None:
             if request.path.endswith("/configmaps/hello") and "dryRun" in request.params:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.fakes.api_server import Refused
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, LAG_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
-from tests.support.fakes.operator import NAMESPACE
+from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.unit.histories.situations.actions import RECORD, allow, count_reads, install, refuse, remove, store
 from tests.unit.histories.situations.drift import CLUSTER_ROLE
 from xapp_operator.config import Settings
@@ -230,5 +230,22 @@ def test_a_deletion_whose_namespace_may_not_be_read_tells_that_and_goes_on_by_it
         assert history.outcome == "Stalled AccessDenied"
         allow(history)
         assert await history.cluster.wait_for(lambda: history.cluster.xapp() is None, seconds=60.0)
+
+    run_history(settings, play)
+
+
+def test_after_a_rollback_whose_record_cannot_be_read_nothing_of_the_upgrade_is_missed(settings: Settings) -> None:
+    named = CONFIGMAP.replace("name: {{ .Release.Name }}", "name: hello-{{ .Values.tag }}")
+
+    async def play(history: History) -> None:
+        await install(history, archive=store(history, one=named, two=DEPLOYMENT))
+        history.set_tag(BROKEN)
+        await history.cluster.wait(20.0)
+        assert resources(history) == {"total": 2, "ready": 1}
+        refuse(history, "GET", "/sh.helm.release.v1.hello.v3", NOT_ALLOWED)
+        await history.cluster.wait(60.0)
+        assert history.cluster.revisions[3] == "deployed"
+        assert (history.cluster.xapp() or {})["status"]["health"] == {"status": "Healthy"}
+        allow(history)
 
     run_history(settings, play)

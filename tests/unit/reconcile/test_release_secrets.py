@@ -78,10 +78,19 @@ def test_names_that_everybody_sees_are_no_secrets() -> None:
 
 
 def test_too_many_texts_of_all_revisions_are_refused() -> None:
-    half = SECRETS_MAX // 2 + 1
+    half = SECRETS_MAX // 2
     configs = [{"texts": [f"text-{number}-{each}" for each in range(half)]} for number in range(2)]
+    assert len(StoredRecords(*configs).read()) == SECRETS_MAX
     with pytest.raises(HelmError, match="50,000 texts"):
-        StoredRecords(*configs).read()
+        StoredRecords(*configs, {"text": "one-too-many"}).read()
+
+
+def test_one_text_too_many_of_one_revision_is_refused_and_not_left_out() -> None:
+    """What is left out would be shown in the status."""
+    texts = [f"text-{each}" for each in range(SECRETS_MAX + 1)]
+    assert len(StoredRecords({"texts": texts[1:]}).read()) == SECRETS_MAX
+    with pytest.raises(HelmError, match="50,000 texts"):
+        StoredRecords({"texts": texts}).read()
 
 
 def test_a_record_that_helm_can_read_but_is_too_large_is_not_skipped() -> None:

@@ -44,7 +44,7 @@ def new_version(body: dict[str, Any], version: int, *, uid: str = "r") -> dict[s
 
 def looked_at(seconds_ago: float, *, ready: str = "True", generation: int = 1) -> dict[str, Any]:
     """Return the status that an earlier operator wrote at its last look."""
-    at = (datetime.now(UTC) - timedelta(seconds=seconds_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = (datetime.now(UTC) - timedelta(seconds=seconds_ago)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     condition = {
         "type": "Ready",
         "status": ready,
@@ -213,9 +213,12 @@ async def test_after_a_restart_a_repository_is_looked_at_once_that_is_due(
     assert setup.changes == [("ns", "acme")]
 
 
+@pytest.mark.parametrize("seconds_ago", [0.0, 10.0])
 @pytest.mark.parametrize("asked", [None, "2020-01-01T00:00:00Z"], ids=["never asked for", "asked for before"])
-async def test_a_restart_looks_at_no_repository_that_was_looked_at(setup: Setup, asked: str | None) -> None:
-    body = repository(f"{setup.server.url}/elsewhere", asked=asked) | {"status": looked_at(10)}
+async def test_a_restart_looks_at_no_repository_that_was_looked_at(
+    setup: Setup, asked: str | None, seconds_ago: float
+) -> None:
+    body = repository(f"{setup.server.url}/elsewhere", asked=asked) | {"status": looked_at(seconds_ago)}
     setup.repositories.update(body, deleted=False)
     new = repository(setup.server.url)
     setup.repositories.update({**new, "metadata": {**new["metadata"], "name": "new"}}, deleted=False)

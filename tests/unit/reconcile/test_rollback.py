@@ -9,11 +9,12 @@ import pytest
 from tests.unit.reconcile.xapps import raw, xapp
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import ReleaseStatus, XApp
-from xapp_operator.api.names import ANNOTATION_ROLLBACK_TO
+from xapp_operator.api.names import ANNOTATION_FORCE_AT, ANNOTATION_ROLLBACK_TO
 from xapp_operator.api.status_parts import RollbackCause
 from xapp_operator.domain.planning.actions import HelmAction, Rollback, Upgrade
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
+    INSTALL,
     ROLLBACK,
     UPGRADE,
     Attempt,
@@ -25,7 +26,7 @@ from xapp_operator.domain.planning.plan_input import (
     TestRun,
 )
 from xapp_operator.reconcile.reconcile_context import ReconcileRequest
-from xapp_operator.reconcile.status.status_draft import StatusDraft, rolled_back_attempt
+from xapp_operator.reconcile.status.status_draft import StatusDraft, request_digest, rolled_back_attempt
 from xapp_operator.reconcile.verbs.rollback import failed_test, find_rollback_cause
 
 UPGRADED = Attempt(UPGRADE, AttemptOutcome.RELEASED, Digests("c", "v"), first_at=1.0, last_at=2.0)
@@ -155,6 +156,18 @@ def test_a_rollback_that_nobody_requested_and_that_had_ended_is_recorded(
     there = ObservedRelease(revision, status, "hello", digests, has_own_attempt=True, modified_at=1.0)
     recorded = rolled_back_attempt(attempt, UNHEALTHY) if is_over else attempt
     assert draft.with_finished_rollback(there, xapp()).attempt == recorded
+
+
+@pytest.mark.parametrize(("action", "handled"), [(INSTALL, "now"), (UPGRADE, "now"), (ROLLBACK, None)])
+def test_a_rollback_does_not_answer_the_request_for_an_upgrade(action: str, handled: str | None) -> None:
+    """It was over when the operator ended. Its revision looks like a new one, if helm has pruned the one it copied."""
+    body = raw()
+    body["metadata"]["annotations"] = {ANNOTATION_FORCE_AT: "now"}
+    asked = XApp.model_validate(body)
+    attempt = replace(UPGRADED, action=action, request_digest=request_digest(asked))
+    draft = replace(StatusDraft.from_status(asked, now=2.0), attempt=attempt, release=ReleaseStatus(revision=2))
+    there = ObservedRelease(3, DEPLOYED, "hello", Digests("c", "old"), has_own_attempt=True, modified_at=1.0)
+    assert draft.with_finished_upgrade(there, asked).handled.force_at == handled
 
 
 FAILED = TestRun(2, TestOutcome.FAILED, first_at=1.0, last_at=2.0)
