@@ -8,10 +8,10 @@ import pytest
 
 from tests.unit.reconcile.xapps import raw, xapp
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.models import ReleaseStatus, XApp
+from xapp_operator.api.models import HealthStatus, ReleaseStatus, XApp
 from xapp_operator.api.names import ANNOTATION_FORCE_AT, ANNOTATION_ROLLBACK_TO
 from xapp_operator.api.status_parts import RollbackCause
-from xapp_operator.domain.planning.actions import HelmAction, Rollback, Upgrade
+from xapp_operator.domain.planning.actions import HelmAction, Nothing, Rollback, Upgrade, Wait
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     INSTALL,
@@ -187,3 +187,24 @@ def test_only_failed_tests_of_the_revision_in_force_that_nobody_requested_count(
     test: TestRun | None, expected: TestRun | None
 ) -> None:
     assert failed_test(test, revision=2) == expected
+
+
+@pytest.mark.parametrize(
+    ("attempt", "outcome"),
+    [
+        (ROLLING_BACK, None),
+        (replace(ROLLING_BACK, outcome=AttemptOutcome.INTERRUPTED), None),
+        (replace(ROLLING_BACK, outcome=AttemptOutcome.RELEASED), AttemptOutcome.SUCCEEDED),
+        (replace(ROLLING_BACK, outcome=AttemptOutcome.FAILED), AttemptOutcome.FAILED),
+        (replace(UPGRADED, outcome=AttemptOutcome.RUNNING), AttemptOutcome.SUCCEEDED),
+        (replace(UPGRADED, outcome=AttemptOutcome.INTERRUPTED), AttemptOutcome.SUCCEEDED),
+    ],
+)
+def test_a_rollback_that_was_ended_did_not_take_place_if_the_release_is_healthy_as_it_is(
+    attempt: Attempt, outcome: AttemptOutcome | None
+) -> None:
+    draft = replace(StatusDraft.from_status(xapp(), now=2.0), attempt=attempt)
+    settled = draft.with_settled_attempt(Nothing(), HealthStatus.HEALTHY).attempt
+    assert (settled.outcome if settled else None) == outcome
+    assert draft.with_settled_attempt(Nothing(), HealthStatus.UNKNOWN).attempt == attempt
+    assert draft.with_settled_attempt(Wait(Reason.PROGRESSING, "x"), HealthStatus.HEALTHY).attempt == attempt

@@ -165,10 +165,12 @@ class StatusDraft:
                 reason=decision.reason,
                 message=decision.message,
             )
-        healthy = isinstance(decision, Nothing) and health is HealthStatus.HEALTHY
-        if healthy and attempt.outcome is not AttemptOutcome.FAILED:
-            attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)
-        return replace(self, attempt=attempt)
+        if not isinstance(decision, Nothing) or health is not HealthStatus.HEALTHY:
+            return replace(self, attempt=attempt)
+        if attempt.action == ROLLBACK and attempt.outcome in (AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED):
+            return replace(self, attempt=None)  # it did not take place
+        succeeded = attempt.outcome is not AttemptOutcome.FAILED
+        return replace(self, attempt=replace(attempt, outcome=AttemptOutcome.SUCCEEDED) if succeeded else attempt)
 
     def with_handled(self, xapp: XApp, *fields: RequestField) -> StatusDraft:
         """Return the draft with the annotations of `fields` marked as handled."""
