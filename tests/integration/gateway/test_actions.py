@@ -202,7 +202,7 @@ def test_suspend_waits_for_the_phase(deployed: GatewayClient, pool: ThreadPoolEx
     assert (done.status_code, done.json()["phase"]) == (200, "Suspended")
 
 
-def test_a_rollback_waits_until_it_was_handled(deployed: GatewayClient, pool: ThreadPoolExecutor) -> None:
+def test_a_rollback_waits_until_its_revision_is_held(deployed: GatewayClient, pool: ThreadPoolExecutor) -> None:
     release = {"name": XAPP_NAME, "revision": 2, "chart": "hello", "chartVersion": "0.1.0"}
     revisions = [{"revision": number, "status": "superseded", "action": "Upgrade"} for number in (2, 1)]
     status = {**ready_status(), "release": release, "history": revisions}
@@ -219,7 +219,7 @@ def test_a_rollback_waits_until_it_was_handled(deployed: GatewayClient, pool: Th
         deployed,
         pool,
         lambda: deployed.http.post(path, json={"revision": 1}, params={"wait": "60"}),
-        lambda: {**status, "handled": {"rollbackTo": rollback_to()}},
+        lambda: {**status, "handled": {"rollbackTo": rollback_to()}, "heldRevision": 1},
     )
     assert done.status_code == 200, done.text
 

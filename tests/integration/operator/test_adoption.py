@@ -11,11 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.gateway.conftest import settings_for
-from tests.localcluster import Cluster
-from tests.support.gateway import GatewayServer, serve_gateway
+from tests.support.gateway import GatewayServer
 from tests.support.helm_user import HelmUser
-from tests.support.operator import OperatorProcess
 from tests.support.vendor_charts import drax_chart
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
@@ -24,15 +21,6 @@ pytestmark = pytest.mark.integration
 
 Seen = list[tuple[str, str]]
 OWNER = "xapp-operator.io/xapp"
-
-
-@pytest.fixture(scope="module")
-def gateway(
-    cluster: Cluster, operator: OperatorProcess, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[GatewayServer]:
-    assert operator.running
-    with serve_gateway(settings_for(cluster, tmp_path_factory.mktemp("gateway"))) as one:
-        yield one
 
 
 @pytest.fixture

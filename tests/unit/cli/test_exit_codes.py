@@ -249,3 +249,21 @@ def test_quiet_prints_results_and_errors_only(gateway: StandInGateway, xapp: Xap
     gateway.reply("/api/xapps", Reply(page()))
     assert xapp("list", "--gateway", gateway.url, "-q") == (done := xapp("list", "--gateway", gateway.url, "-q"))
     assert (done.out, done.err) == ("", "")
+
+
+def test_a_removal_that_is_stalled_ends_the_wait_and_says_why(gateway: StandInGateway, xapp: Xapp) -> None:
+    stalled = {**RECORD, "ready": False, "stalled": True, "message": "may not delete secrets"}
+    going = Reply({**stalled, "stalled": False}, status=202)
+    gateway.reply("/api/deployment/xapp", going, going, Reply(stalled, status=202))
+    done = xapp("delete", "n/a", "--yes", "--wait", "--gateway", gateway.url)
+    assert done.code == 1
+    assert "n/a cannot be removed: may not delete secrets\n  When that is mended, run `xapp retry n/a`." in done.err
+    assert len(gateway.requests) == 3
+
+
+def test_a_removal_waits_until_the_xapp_is_gone(gateway: StandInGateway, xapp: Xapp) -> None:
+    going = Reply({**RECORD, "ready": False}, status=202)
+    for last in (Reply(RECORD), problem(404, "not-found", "gone")):
+        gateway.reply("/api/deployment/xapp", going, going, last)
+        done = xapp("delete", "n/a", "--yes", "--wait", "--gateway", gateway.url)
+        assert (done.code, done.out) == (0, "n/a is removed\n"), done.err

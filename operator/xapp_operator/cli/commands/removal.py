@@ -14,6 +14,7 @@ from xapp_operator.cli.command import command
 from xapp_operator.cli.commands.deployments import DEPLOYMENT_PATH
 from xapp_operator.cli.commands.xapps import OrganizationOption, TeamOption, xapp_filters
 from xapp_operator.cli.errors import CliError, NotReadyInTime, UsageError
+from xapp_operator.cli.http.client import Answer
 from xapp_operator.cli.http.problems import Problem
 from xapp_operator.cli.options import (
     DEFAULT_TIMEOUT,
@@ -127,28 +128,35 @@ def _try(session: Session, target: XAppName) -> tuple[XAppName, CliError] | None
     return None
 
 
-def _delete(session: Session, target: XAppName, *, wait: int = 0) -> int:
+def _delete(session: Session, target: XAppName, *, wait: int = 0) -> Answer:
     return session.client.request(
         "DELETE",
         DEPLOYMENT_PATH,
         body={"name": target.name, "namespace": target.namespace},
         params={"wait": wait} if wait else {},
         wait_seconds=wait,
-    ).status
+    )
 
 
 def _wait_until_gone(session: Session, target: XAppName, deadline: float) -> None:
     with progress(session, target):
         while (remaining := deadline - time.monotonic()) >= 1:
             try:
-                status = _delete(session, target, wait=min(WAIT_SECONDS, int(remaining)))
+                answer = _delete(session, target, wait=min(WAIT_SECONDS, int(remaining)))
             except Problem as problem:
                 if problem.status != HTTPStatus.NOT_FOUND:
                     raise
-                status = HTTPStatus.OK
-            if status == HTTPStatus.OK:
+                is_gone = True
+            else:
+                is_gone = answer.status == HTTPStatus.OK
+            if is_gone:
                 session.output.line(f"{target} is removed")
                 return
+            if (record := answer.object()).get("stalled") is True:
+                raise CliError(
+                    f"{target} cannot be removed: {text(record, 'message')}",
+                    details=(f"When that is mended, run `xapp retry {target}`.",),
+                )
     raise NotReadyInTime(f"{target} is still being removed: watch it with `xapp status {target} -w`")
 
 

@@ -106,7 +106,8 @@ class XAppEntry:
     (value, uid) for each of XAPP_SORTS, and `filter_fields` what filters look at. `archive` is the name of the
     ChartArchive that it uses, or empty, and `repository` that of its ChartRepository; `depends_on` names XApps of its
     namespace. `handled` has the annotations that the operator has handled. `tests_pending` means that the tests of its
-    chart run, or are run again. `hook` is the one that Helm waits for, or that failed.
+    chart run, or are run again. `hook` is the one that Helm waits for, or that failed. `held_revision` is the one that
+    a requested rollback holds.
     """
 
     namespace: str
@@ -129,6 +130,7 @@ class XAppEntry:
     handled: tuple[HandledRequest, ...] = ()
     tests_pending: bool = False
     hook: HookObject | None = None
+    held_revision: int | None = None
 
     @property
     def phase(self) -> str:
@@ -290,6 +292,7 @@ def build_entry(
         handled=handled,
         tests_pending=tests_pending,
         hook=hook,
+        held_revision=held_revision,
     )
 
 

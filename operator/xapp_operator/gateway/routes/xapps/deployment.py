@@ -226,7 +226,8 @@ async def upgrade(request: Request) -> Response:
             ),
             document_parameter(
                 "wait",
-                "Wait at most this many seconds until the xApp is gone: 200 if it is, 202 if not.",
+                "Wait at most this many seconds until the xApp is gone: 200 if it is, 202 if not. A removal that is "
+                "stalled is not waited for.",
                 schema={"type": "number", "minimum": 0},
             ),
             if_match_uid_parameter("xApp"),

@@ -86,6 +86,22 @@ class Completion:
         )
 
     @classmethod
+    def rolled_back(cls, revision: int, handled: HandledRequest) -> Completion:
+        """Wait until the operator holds `revision` and is ready or stalled, or until the rollback is `handled` without.
+
+        An xApp whose rollback failed may be ready, with the revision that it had.
+        """
+
+        def is_settled(entry: XAppEntry) -> bool:
+            holds_other = entry.held_revision != revision
+            return handled.is_among(entry.handled) and (holds_other or entry.ready or entry.stalled)
+
+        return cls(
+            is_settled=is_settled,
+            is_done=lambda entry: is_settled(entry) and entry.held_revision == revision and entry.ready,
+        )
+
+    @classmethod
     def tested(cls, handled: HandledRequest) -> Completion:
         """Wait until the tests that `handled` asks for have ended, however they ended."""
 
@@ -127,13 +143,16 @@ async def deployment_response(
 
 
 async def deletion_response(request: Request, deleted: JsonObject, options: WriteOptions) -> Response:
-    """Return the last record of an XApp that is being deleted: 202, or 200 once it is gone when `options` wait."""
+    """Return the last record of an XApp that is being deleted: 202, or 200 once it is gone when `options` wait.
+
+    A deletion that is stalled is not waited for: its record tells why.
+    """
     gateway = get_gateway(request)
     if obj(deleted, "metadata").get("finalizers"):
         gateway.cache.store_written(deleted)
     entry, status = build_xapp_entry(deleted), 202
     if options.wait is not None:
-        await _wait(request, gateway.store, entry, until=lambda _: False, seconds=options.wait)
+        await _wait(request, gateway.store, entry, until=lambda current: current.stalled, seconds=options.wait)
         current = gateway.store.get(*entry.key)
         if current is not None and current.uid == entry.uid:
             entry = current

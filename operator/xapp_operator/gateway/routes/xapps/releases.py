@@ -138,7 +138,7 @@ async def rollback(request: Request) -> Response:
         )
         return json_response(await describe_rollback(target, deployed), pretty=options.pretty)
     stored, handled = await _request_rollback(context, revision, expected=expected)
-    return await deployment_response(request, stored, options, completion=Completion.ready(stored, handled=handled))
+    return await deployment_response(request, stored, options, completion=Completion.rolled_back(revision, handled))
 
 
 @xapp_resource(
