@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.support.fakes.clock import FakeClock
+from tests.support.fakes.clock import FakeClock, run_in_fake_time
 from xapp_operator.reconcile.work.work_queue import NamespacedName, Workers, WorkQueue
 
 A, B = ("ns", "a"), ("ns", "b")
@@ -148,6 +148,43 @@ async def test_a_key_whose_delay_ends_while_it_is_processed_waits_until_it_is_do
         assert len(queue) == 1
         await jobs.end(A)
         assert await jobs.next() == A
+
+
+def test_a_key_that_is_added_while_it_is_processed_and_delayed_is_handed_out_once_when_it_is_done() -> None:
+    async def play() -> None:
+        queue, jobs = WorkQueue(), Jobs()
+        async with running(queue, jobs):
+            queue.add(A)
+            assert await jobs.next() == A
+            queue.add_after(A, 10)
+            queue.add(A)
+            await settle()
+            assert jobs.started.empty()
+            await asyncio.sleep(11)
+            assert jobs.started.empty()
+            await jobs.end(A)
+            assert await jobs.next() == A
+            await jobs.end(A)
+            assert jobs.started.empty()
+
+    run_in_fake_time(play())
+
+
+def test_a_delay_that_pends_when_a_key_is_done_still_counts() -> None:
+    async def play() -> None:
+        queue, jobs = WorkQueue(), Jobs()
+        async with running(queue, jobs):
+            queue.add(A)
+            assert await jobs.next() == A
+            queue.add_after(A, 10)
+            queue.add(A)
+            for _ in range(2):
+                await jobs.end(A)
+                assert await jobs.next() == A
+
+    clock = FakeClock()
+    run_in_fake_time(play(), clock)
+    assert clock.monotonic() >= 10
 
 
 async def test_no_more_jobs_run_than_there_are_workers() -> None:
