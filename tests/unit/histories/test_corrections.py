@@ -1,4 +1,4 @@
-"""What is told of a correction that the API server does not take now."""
+"""Corrections of objects that change while they are corrected: what is told, and what is left alone."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ import pytest
 
 from tests.support.fakes.api_server import Refused
 from tests.support.fakes.histories import History, run_history
-from tests.unit.histories.situations.actions import CORRECT, allow, install, refuse, set_live_tag
+from tests.unit.histories.situations.actions import (
+    CONFIGMAP_TARGET,
+    CORRECT,
+    allow,
+    change,
+    install,
+    refuse,
+    set_live_tag,
+)
 from tests.unit.histories.test_removals import events
 from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
 
 
 @pytest.mark.parametrize(
@@ -29,3 +38,37 @@ def test_an_object_that_changes_all_the_time_is_not_called_corrected(settings: S
 
     history = run_history(settings, play)
     assert events(history, "DriftCorrected") == [("Normal", "ConfigMap hello (/data/tag, changed by kubectl)")]
+
+
+@pytest.mark.parametrize(
+    ("ignored", "reason"),
+    [("", "DriftCorrected"), ("/data/tag", "NoDrift"), ("all", "NoDrift"), ("no pointer", "DriftDetected")],
+)
+def test_an_object_that_changed_meanwhile_is_corrected_as_it_is_now(
+    settings: Settings, ignored: str, reason: str
+) -> None:
+    """A conflict is tried again; an exception from the correction that was set meanwhile is respected."""
+    corrected = reason == "DriftCorrected"
+
+    async def play(history: History) -> None:
+        await install(history, driftDetection=CORRECT)
+        tries: list[ApiRequest] = []
+
+        def change_meanwhile(request: ApiRequest) -> None:
+            applied = request.path.endswith("/configmaps/hello") and request.params.get("fieldManager") == "helm"
+            if applied and "dryRun" not in request.params and not tries:
+                tries.append(request)
+                annotations = {"a": "b", **({"xapp-operator.io/ignore-drift": ignored} if ignored else {})}
+                change(history, CONFIGMAP_TARGET, {"metadata": {"annotations": annotations}})
+
+        history.cluster.refuse = change_meanwhile
+        set_live_tag(history, "theirs")
+        await history.cluster.wait(20.0)
+        assert tries
+        assert history.live_tags == ({"one"} if corrected else {"one", "theirs"})
+        assert (history.cluster.condition("Drifted") or {})["reason"] == reason
+        assert len(events(history, "DriftCorrected")) == corrected
+        history.edit(driftDetection={"mode": "disabled"})
+        set_live_tag(history, "one")
+
+    run_history(settings, play)

@@ -310,33 +310,6 @@ def test_an_object_that_the_record_has_no_longer_is_not_corrected(
     assert events(run_history(settings, play), "DriftCorrected") == []
 
 
-@pytest.mark.parametrize("ignored", ["", "/data/tag", "all", "no pointer"])
-def test_an_object_that_changed_meanwhile_is_corrected_as_it_is_now(
-    settings: Settings, requests: Requests, ignored: str
-) -> None:
-    """A conflict is tried again; an exception from the correction that was set meanwhile is respected."""
-
-    async def play(history: History) -> None:
-        await install(history, driftDetection=ENABLED)
-        tries: list[str] = []
-
-        def change(request: ApiRequest) -> None:
-            if applies(request) and request.params["fieldManager"] == "helm" and not tries:
-                tries.append(live_tag(history))
-                annotations = {"a": "b", **({"xapp-operator.io/ignore-drift": ignored} if ignored else {})}
-                history.cluster.server.patch(CONFIGMAP, {"metadata": {"annotations": annotations}})
-
-        requests.before = change
-        change_tag(history)
-        await history.cluster.wait(NOTICED_SECONDS)
-        assert tries == ["theirs"]
-        assert live_tag(history) == ("theirs" if ignored else "one")
-        history.edit(driftDetection={"mode": "disabled"})
-        change_tag(history, "one")
-
-    run_history(settings, play)
-
-
 def test_a_reconcile_compares_and_corrects_so_many_objects_and_the_next_ones_the_rest(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, requests: Requests
 ) -> None:

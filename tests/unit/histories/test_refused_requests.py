@@ -147,6 +147,13 @@ def test_owners_of_an_archive_that_cannot_be_written_are_told_and_stop_nothing(
         assert refused
         assert all(WEBHOOK in each for each in refused)
         assert not owners(history)
+        await history.cluster.wait(60.0)  # the pauses grow
+        assert history.cluster.transport is not None
+        requests = history.cluster.transport.requests
+        tries = [
+            each for each in requests if each.method == "PATCH" and each.path.endswith(f"/chartarchives/{ARCHIVE}")
+        ]
+        assert 5 <= len(tries) <= 9
         allow(history)
 
     def owners(history: History) -> list[str]:

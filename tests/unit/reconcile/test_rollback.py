@@ -158,13 +158,26 @@ def test_a_rollback_that_nobody_requested_and_that_had_ended_is_recorded(
     assert draft.with_finished_rollback(there, xapp()).attempt == recorded
 
 
-@pytest.mark.parametrize(("action", "handled"), [(INSTALL, "now"), (UPGRADE, "now"), (ROLLBACK, None)])
-def test_a_rollback_does_not_answer_the_request_for_an_upgrade(action: str, handled: str | None) -> None:
-    """It was over when the operator ended. Its revision looks like a new one, if helm has pruned the one it copied."""
+@pytest.mark.parametrize(
+    ("action", "outcome", "handled"),
+    [
+        (INSTALL, AttemptOutcome.RELEASED, "now"),
+        (UPGRADE, AttemptOutcome.RELEASED, "now"),
+        (UPGRADE, AttemptOutcome.RUNNING, "now"),
+        (UPGRADE, AttemptOutcome.INTERRUPTED, "now"),
+        (UPGRADE, AttemptOutcome.FAILED, None),
+        (UPGRADE, AttemptOutcome.UNHEALTHY, None),
+        (ROLLBACK, AttemptOutcome.RELEASED, None),
+    ],
+)
+def test_a_rollback_does_not_answer_the_request_for_an_upgrade(
+    action: str, outcome: AttemptOutcome, handled: str | None
+) -> None:
+    """Its revision looks like a new one, if helm has pruned the one it copied; later it counts as a failed upgrade."""
     body = raw()
     body["metadata"]["annotations"] = {ANNOTATION_FORCE_AT: "now"}
     asked = XApp.model_validate(body)
-    attempt = replace(UPGRADED, action=action, request_digest=request_digest(asked))
+    attempt = replace(UPGRADED, action=action, outcome=outcome, request_digest=request_digest(asked))
     draft = replace(StatusDraft.from_status(asked, now=2.0), attempt=attempt, release=ReleaseStatus(revision=2))
     there = ObservedRelease(3, DEPLOYED, "hello", Digests("c", "old"), has_own_attempt=True, modified_at=1.0)
     assert draft.with_finished_upgrade(there, asked).handled.force_at == handled

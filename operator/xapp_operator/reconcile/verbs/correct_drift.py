@@ -121,9 +121,9 @@ async def _apply_once(
     if not one.missing:
         live = await client.get(resource, one.name, namespace=namespace)
         ignored = parse_ignored(live, body)
-        if ignored.all or ignored.error:
+        if ignored.all or ignored.error or not {*ignored.paths} <= {*one.kept}:
             return False
-        body = body_to_apply(body, live, (*one.kept, *ignored.paths))
+        body = body_to_apply(body, live, one.kept)
     stored = await client.apply(resource, one.name, body, namespace=namespace, field_manager=HELM_MANAGER)
     if one.missing:
         await patch_labels(request, context, UnlabelledObject(resource, namespace, one.name))
