@@ -211,6 +211,24 @@ def test_rollback_to_the_revision_in_force_does_nothing(settings: Settings, from
     assert [each.command for each in history.helm_steps] == ["install", "upgrade"]
 
 
+def test_a_rollback_that_was_asked_for_stays_done_when_a_later_one_by_itself_fails(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await hold_first_revision(history)
+        history.set_tag("three")
+        await history.cluster.wait(SECONDS)
+        for values in ("4", '{"tag": "four"}'):
+            history.cluster.helm.refusals[values] = Fault(REFUSED, writes=2)
+        history.set_tag("four")
+        await history.cluster.wait(3 * SECONDS)
+        assert history.outcome == "Stalled RollbackFailed"
+        assert handled(history) == {"rollbackTo": "1@1"}
+        history.cluster.helm.refusals.clear()
+        history.set_tag("five")
+
+    history = run_history(settings, play)
+    assert (history.outcome, history.deployed_tags) == ("Ready UpgradeSucceeded", ["five"])
+
+
 def test_every_member_of_a_cycle_is_stalled_for_it(settings: Settings) -> None:
     """Also one whose revision is held, or whose chart is away."""
 
