@@ -6,7 +6,7 @@
   it never counts as healthy. The numbers of later revisions are then one higher.
 - Where helm fails once by itself, the helm that is killed is the one that would have failed: one failed revision less.
 - Revisions beyond maxHistory stay until the next step of helm, if the kill came before they were deleted.
-- Nobody is told of drift that was corrected right before the kill.
+- Nobody is told of drift that was corrected right before the kill, and no event is written about what was just done.
 - An XApp that is deleted before it has become an owner of its ChartArchive leaves that behind for an hour.
 """
 
@@ -24,6 +24,7 @@ import pytest
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import MAX_HISTORY, STORED_CHART, History, run_history
+from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE, Kill
 from tests.support.helm_tests import ENABLED, FAILS, deploy
 from xapp_operator.config import Settings
@@ -58,8 +59,10 @@ class End:
     """Type, status and reason of each."""
     why: str
     """The message of Ready, which may name a later revision than without a kill."""
-    attempt: dict[str, Any]
-    release: dict[str, Any]
+    attempt: Json
+    release: Json
+    newest: Json
+    """Of the newest revision in the history."""
     held: int | None
     handled: Any
     step: str | None
@@ -72,6 +75,7 @@ class End:
     def of(cls, history: History) -> End:
         server, status = history.cluster.server, (history.cluster.xapp() or {}).get("status", {})
         conditions = status.get("conditions", ())
+        newest: Json = next(iter(status.get("history", ())), {})
         why = next((each["message"] for each in conditions if each["type"] == "Ready"), "")
         return cls(
             outcome=history.outcome,
@@ -82,8 +86,15 @@ class End:
                 if (each["type"], each["status"]) != ("Drifted", "False")
             ],
             why=re.sub(r"^revision \d+", "revision N", why),
-            attempt=_pick(status, "lastAttempt", "action", "outcome", "permanent", "reason", "message", "generation"),
-            release=_pick(status, "release", "chart", "chartVersion", "appVersion", "chartDigest", "valuesDigest"),
+            attempt=_pick(
+                status.get("lastAttempt", {}), "action", "outcome", "permanent", "reason", "message", "generation"
+            ),
+            release=_pick(
+                status.get("release", {}), "chart", "chartVersion", "appVersion", "chartDigest", "valuesDigest"
+            ),
+            newest=_pick(
+                newest, "status", "action", "description", "chart", "chartVersion", "appVersion", "wasHealthy"
+            ),
             held=status.get("heldRevision"),
             handled=status.get("handled"),
             step=status.get("progress", {}).get("step"),
@@ -96,8 +107,8 @@ class End:
         )
 
 
-def _pick(status: Any, part: str, *fields: str) -> dict[str, Any]:
-    return {field: status.get(part, {}).get(field) for field in fields}
+def _pick(part: Json, *fields: str) -> Json:
+    return {field: part.get(field) for field in fields}
 
 
 def nothing(_: History) -> None:
