@@ -230,6 +230,7 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
         ),
         *("policy 'a' denied request", "policy 'a' denied request: "),
     ),
+    "kube.api_errors.ADMISSION_NOT_READY": (" is forbidden: ", " is forbidden: not yet "),
     "kube.api_errors._GO_VALUE": ("expected ", "expected a", "expected a, got "),
     "kube.api_errors._INVALID_VALUE": (
         *("Invalid value: ", 'Invalid value: "', 'Invalid value: "\\"', "Invalid value: {", "Invalid value: {}"),

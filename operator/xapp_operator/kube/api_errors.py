@@ -50,6 +50,11 @@ _QUOTED: Final = r'"((?:[^"\\]|\\.)*+)"'
 MISSING_RIGHT: Final = re.compile(rf"User {_QUOTED} cannot ([a-z]+) resource {_QUOTED} in API group {_QUOTED} ")
 """What the API server says when no rule allows a request (apiserver, handlers/responsewriters/errors.go)."""
 
+ADMISSION_NOT_READY: Final = re.compile(
+    r" is forbidden: (?:not yet ready to handle request|status unknown for quota: )"
+)
+"""What the API server says while it starts, and while the usage of a new ResourceQuota is counted. It passes."""
+
 _INVALID_VALUE: Final = re.compile(
     r"(Invalid value|Unsupported value|Duplicate value): "
     r'(?:"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|\{(?:[^}]++|\}(?!: ))*+(?:\}|\Z)|\[(?:[^\]]++|\](?!: ))*+(?:\]|\Z)'
@@ -163,6 +168,8 @@ def _forbidden_error(message: str, causes: list[JsonObject], errors: tuple[Field
         return NamespaceTerminating(f"{message}. Use another namespace, or try again when this one is gone.")
     if "exceeded quota" in message:
         return QuotaExceeded(message)
+    if ADMISSION_NOT_READY.search(message):
+        return ApiUnavailable(message)
     missing = _missing_rights(message)
     if "cannot impersonate resource" in message:
         message = f"{message}. {IMPERSONATION_HINT}"

@@ -47,6 +47,7 @@ from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
 from xapp_operator.reconcile.status.revision_history import add_known_health, build_history
 from xapp_operator.reconcile.status.status_draft import (
+    MAX_REVISION_DIGITS,
     RequestField,
     StatusDraft,
     is_unhandled,
@@ -55,7 +56,6 @@ from xapp_operator.reconcile.status.status_draft import (
 )
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
-MAX_REVISION_DIGITS: Final = 10
 POD_GRACE_SECONDS: Final = 3.0
 """For this long after a helm step, pods are not asked why they are not ready."""
 

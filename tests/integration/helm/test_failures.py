@@ -50,6 +50,43 @@ async def test_an_exhausted_quota_is_transient(engine: HelmEngine, helm_namespac
     assert not error.permanent
 
 
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {%s, containers: [{name: main, image: x%s}]}\n"
+
+
+async def test_a_limit_range_is_no_missing_right(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+    limits = {"type": "Pod", "max": {"memory": "64Mi"}}
+    limit_range = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"}, "spec": {"limits": [limits]}}
+    helm_namespace.kubectl("create", "-f", "-", stdin=json.dumps(limit_range))
+    template = POD % ("restartPolicy: Never", ", resources: {limits: {memory: 128Mi}}")
+    error = await refused(engine, helm_namespace, template, Invalid, "maximum memory usage per Pod is 64Mi")
+    assert error.permanent
+    assert "Admission control of this cluster refuses it" in error.message
+
+
+async def test_a_priority_class_that_does_not_exist_is_named(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+    template = POD % ("priorityClassName: high", "")
+    error = await refused(engine, helm_namespace, template, Invalid, "no PriorityClass with name high")
+    assert error.permanent
+
+
+async def test_a_service_account_that_does_not_exist_is_named(
+    engine: HelmEngine, helm_namespace: HelmNamespace
+) -> None:
+    template = POD % ("serviceAccountName: missing", "")
+    error = await refused(engine, helm_namespace, template, HelmError, "Create the service account")
+    assert 'serviceaccount "missing" not found' in error.message
+    assert not error.permanent
+
+
+@pytest.mark.parametrize("annotations", ["", ", annotations: {helm.sh/hook: pre-install}"])
+async def test_an_object_without_a_name_is_permanent(
+    engine: HelmEngine, helm_namespace: HelmNamespace, annotations: str
+) -> None:
+    template = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{generateName: x-{annotations}}}\n"
+    error = await refused(engine, helm_namespace, template, ChartInvalid, "replace generateName by name")
+    assert error.permanent
+
+
 async def test_an_immutable_field_is_permanent(
     engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:

@@ -39,6 +39,24 @@ async def hold_first_revision(history: History) -> None:
     assert history.outcome == "Ready RollbackSucceeded"
 
 
+@pytest.mark.parametrize("revision", ["1", ""])
+def test_a_rollback_with_a_very_long_token_goes_to_its_revision(settings: Settings, revision: str) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        history.set_tag("two")
+        await history.cluster.wait(SECONDS)
+        token = f"{revision}@{'t' * 5000}"
+        history.cluster.edit({"metadata": {"annotations": {"xapp-operator.io/rollback-to": token}}})
+
+    def check(history: History) -> None:
+        assert history.deployed_tags == (["one"] if revision else ["two"])
+        assert len([each for each in history.helm_steps if each.command == "rollback"]) == (1 if revision else 0)
+        assert handled(history)["rollbackTo"].startswith(f"{revision}@sha256:")
+
+    run_history(settings, play, check)
+
+
 def test_a_requested_rollback_is_an_event(settings: Settings) -> None:
     history = run_history(settings, hold_first_revision)
     assert events(history, "RollbackSucceeded") == ["rolled back to revision 1, as rollback-to asked"]

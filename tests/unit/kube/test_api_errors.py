@@ -42,6 +42,8 @@ def answer(
     [
         (403, 'User "x" cannot list resource "xapps"', "Forbidden", {"name": "x"}, AccessDenied, True),
         (403, "exceeded quota: q, requested: pods=1", "Forbidden", {"name": "x"}, QuotaExceeded, False),
+        (403, 'pods "x" is forbidden: not yet ready to handle request', "Forbidden", {}, ApiUnavailable, False),
+        (403, 'pods "x" is forbidden: status unknown for quota: q', "Forbidden", {}, ApiUnavailable, False),
         (404, 'pods "x" not found', "NotFound", {"name": "x", "kind": "pods"}, NotFound, False),
         (409, 'pods "x" already exists', "AlreadyExists", {"name": "x"}, AlreadyExists, False),
         (409, "the object has been modified", "Conflict", {"name": "x"}, Conflict, False),

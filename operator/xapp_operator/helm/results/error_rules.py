@@ -28,7 +28,7 @@ from xapp_operator.errors import (
 )
 from xapp_operator.helm.results.schema_errors import schema_error
 from xapp_operator.helm.results.stderr import WITHHELD_UNREAD, error_text, presentable_message
-from xapp_operator.kube.api_errors import IMPERSONATION_HINT
+from xapp_operator.kube.api_errors import ADMISSION_NOT_READY, IMPERSONATION_HINT
 
 _ErrorFactory: TypeAlias = Callable[[re.Match[str], str], XAppError]
 
@@ -184,8 +184,18 @@ _ERROR_RULES: Final = tuple(
         ),
         (_FORBIDDEN.pattern, _access_denied),
         (
-            r"attempting to grant RBAC permissions not currently held| is forbidden: ",
+            r"attempting to grant RBAC permissions not currently held|"
+            r" is forbidden: (?:cannot set blockOwnerDeletion|unable to validate against any security context)",
             _error(AccessDenied, "{message}. Grant the service account that permission, then request a retry"),
+        ),
+        (ADMISSION_NOT_READY.pattern, _error(ApiUnavailable)),
+        (
+            r" is forbidden: error looking up service account ",
+            _error(HelmError, "{message}. Create the service account, or name another one in the values"),
+        ),
+        (
+            r" is forbidden: ",
+            _error(Invalid, f"{{message}}. Admission control of this cluster refuses it. {_FIX_VALUES_OR_CHART}"),
         ),
         (
             r"\b(?P<object>\w++ \"[^\"]*\" in namespace \"[^\"]*\") exists and cannot be imported into the current "
@@ -238,6 +248,10 @@ _ERROR_RULES: Final = tuple(
             r"error validating data|strict decoding error|cannot be handled as a|Object 'Kind' is missing|"
             r"apiVersion not set",
             _error(Invalid, f"{{message}}. The cluster refuses an object of the chart. {_FIX_VALUES_OR_CHART}"),
+        ),
+        (
+            r"resource name may not be empty$",
+            _error(ChartInvalid, "{message}. Helm needs a name for each object: replace generateName by name"),
         ),
         (r"invalid release name|release name is invalid", _error(HelmError, permanent=True)),
         (

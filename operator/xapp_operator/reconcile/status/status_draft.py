@@ -41,6 +41,9 @@ from xapp_operator.errors import XAppError
 RequestField: TypeAlias = Literal["reconcile_at", "retry_at", "force_at", "test_at", "rollback_to"]
 """A field of `status.handled`."""
 
+MAX_REVISION_DIGITS: Final = 10
+"""A longer number is no revision."""
+
 _ANNOTATIONS: Final[dict[RequestField, str]] = {
     "reconcile_at": ANNOTATION_RECONCILE_AT,
     "retry_at": ANNOTATION_RETRY_AT,
@@ -179,11 +182,16 @@ class StatusDraft:
 
 
 def requested_value(xapp: XApp, field: RequestField) -> str | None:
-    """Return the value of an annotation as `status.handled` stores it: a long text as its digest."""
+    """Return the value of an annotation as `status.handled` stores it: a long text as its digest.
+
+    What stands before `@`, as the revision of rollback-to does, stays if it is short.
+    """
     value = xapp.metadata.annotations.get(_ANNOTATIONS[field])
     if value is None or len(value) <= MESSAGE_MAX:
         return value
-    return f"sha256:{hashlib.sha256(value.encode()).hexdigest()}"
+    digest = f"sha256:{hashlib.sha256(value.encode()).hexdigest()}"
+    revision, at, _ = value.partition("@")
+    return f"{revision}@{digest}" if at and len(revision) <= MAX_REVISION_DIGITS else digest
 
 
 def request_digest(xapp: XApp) -> str:

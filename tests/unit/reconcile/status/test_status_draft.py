@@ -27,9 +27,9 @@ from xapp_operator.reconcile.status.status_draft import (
 NOW = datetime(2026, 6, 1, tzinfo=UTC).timestamp()
 
 
-def _annotated(value: str) -> XApp:
+def _annotated(value: str, name: str = ANNOTATION_RETRY_AT) -> XApp:
     body = raw()
-    body["metadata"]["annotations"] = {ANNOTATION_RETRY_AT: value}
+    body["metadata"]["annotations"] = {name: value}
     return XApp.model_validate(body)
 
 
@@ -44,6 +44,16 @@ def test_annotation_too_long_for_the_status_is_stored_as_its_digest() -> None:
     assert stored is not None
     assert len(stored) <= MESSAGE_MAX
     assert stored != other
+
+
+@pytest.mark.parametrize(
+    ("revision", "kept"), [("", "@"), ("1", "1@"), ("1234567890", "1234567890@"), ("12345678901", "")]
+)
+def test_the_revision_of_a_long_rollback_to_is_stored_too(revision: str, kept: str) -> None:
+    xapp = _annotated(f"{revision}@{'x' * 5000}", ANNOTATION_ROLLBACK_TO)
+    stored = requested_value(xapp, "rollback_to")
+    assert stored is not None
+    assert stored.startswith(f"{kept}sha256:")
 
 
 @pytest.mark.parametrize("outcome", [None, "Weird"])
