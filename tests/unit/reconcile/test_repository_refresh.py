@@ -269,3 +269,14 @@ async def test_an_index_is_read_again_once_and_not_at_every_later_look(setup: Se
     setup.show(repository(setup.server.url, asked="now", interval="6m"))
     await setup.end_of_looks()
     assert setup.server.requests[INDEX] == 2
+
+
+async def test_what_was_asked_of_a_deleted_repository_is_not_asked_of_its_successor(setup: Setup) -> None:
+    setup.ask(None)
+    await eventually(lambda: setup.charts == [1], what="the first status")
+    await setup.end_of_looks()
+    setup.show(new_version(repository(setup.server.url, asked="now"), 2))
+    setup.repositories.update(new_version(repository(setup.server.url), 3), deleted=True)
+    setup.show(new_version(repository(setup.server.url), 4, uid="again"))
+    await eventually(lambda: setup.charts == [1, 1], what="the status of the second one")
+    assert setup.server.requests[INDEX] == 1
