@@ -280,3 +280,15 @@ async def test_what_was_asked_of_a_deleted_repository_is_not_asked_of_its_succes
     setup.show(new_version(repository(setup.server.url), 4, uid="again"))
     await eventually(lambda: setup.charts == [1, 1], what="the status of the second one")
     assert setup.server.requests[INDEX] == 1
+
+
+async def test_a_repository_is_not_looked_at_when_its_deleted_predecessor_was_due(setup: Setup) -> None:
+    body = repository(f"{setup.server.url}/elsewhere")
+    due_soon = body | {"status": looked_at(299.8)}
+    setup.repositories.update(due_soon, deleted=False)
+    setup.repositories.update(due_soon, deleted=True)
+    setup.repositories.update(new_version(body, 2, uid="again") | {"status": looked_at(0)}, deleted=False)
+    other = repository(setup.server.url) | {"status": looked_at(299.4)}
+    setup.repositories.update({**other, "metadata": {**other["metadata"], "name": "other"}}, deleted=False)
+    await eventually(lambda: len(setup.charts) > 0, what="the look at another one, which is due later")
+    assert setup.server.requests[f"/elsewhere{INDEX}"] == 0
