@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.fakes.api_server import Target
+from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.helm import HelmFailed
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.operator import NAMESPACE
@@ -25,6 +25,7 @@ from tests.support.helm_tests import (
     wait_running,
     wait_tested,
 )
+from tests.unit.histories.situations.actions import allow, refuse
 from xapp_operator.config import Settings
 
 
@@ -232,3 +233,19 @@ def test_a_request_during_a_run_is_handled_after_it(settings: Settings) -> None:
 
     history = run_history(settings, play)
     assert events(history) == [("Normal", "TestSucceeded", "1 test of revision 1 passed")] * 2
+
+
+def test_tests_begin_only_when_the_status_tells_of_them(settings: Settings) -> None:
+    """Otherwise an operator that is killed would run them again, and nobody would know of the first run."""
+
+    async def play(history: History) -> None:
+        deploy(history, test={"enabled": False})
+        assert await history.cluster.wait_for(lambda: history.outcome.startswith("Ready"), seconds=60.0)
+        refuse(history, "PATCH", "/xapps/hello/status", Refused(500, "InternalError", "etcdserver: request timed out"))
+        history.annotate("test-at")
+        await history.cluster.wait(20.0)
+        assert pods(history) == {}
+        allow(history)
+        await wait_tested(history, "Succeeded")
+
+    run_history(settings, play)

@@ -183,6 +183,15 @@ def test_a_rollback_does_not_answer_the_request_for_an_upgrade(
     assert draft.with_finished_upgrade(there, asked).handled.force_at == handled
 
 
+def test_an_upgrade_does_not_answer_a_request_that_came_after_it_began() -> None:
+    body = raw()
+    body["metadata"]["annotations"] = {ANNOTATION_FORCE_AT: "later"}
+    asked = XApp.model_validate(body)
+    draft = replace(StatusDraft.from_status(asked, now=2.0), attempt=UPGRADED, release=ReleaseStatus(revision=2))
+    there = ObservedRelease(3, DEPLOYED, "hello", Digests("c", "v"), has_own_attempt=True, modified_at=1.0)
+    assert draft.with_finished_upgrade(there, asked).handled.force_at is None
+
+
 FAILED = TestRun(2, TestOutcome.FAILED, first_at=1.0, last_at=2.0)
 
 
