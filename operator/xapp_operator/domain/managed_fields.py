@@ -6,7 +6,8 @@ object is as the manifest says. No values are compared, so defaults, quantities 
 mistaken for a change. Releases that Helm 3 made have entries with the operation Update; the same holds for them.
 
 The format is that of sigs.k8s.io/structured-merge-diff (fieldpath/serialize.go): `f:` a field, `k:` an item of a list
-by its keys, `v:` an item of a set, `.` the node itself; an empty object is a value that is managed as a whole.
+by its keys, `v:` an item of a set, `.` the node itself; an empty object is a value that is managed as a whole, or a map
+of which the manager has lost all members. Only the live object and the other managers tell which of the two it is.
 """
 
 from __future__ import annotations
@@ -39,14 +40,29 @@ _METADATA_FIELDS: Final = frozenset({"labels", "annotations", "finalizers", "own
 """The only parts of `metadata` that can be managed."""
 
 
-def pack_helm_fields(metadata: JsonObject) -> bytes:
-    """Return the fields that Helm manages in a compact form, equal for equal fields; empty if it manages none."""
-    entries = [obj(each, "fieldsV1") for each in _entries(metadata) if text(each, "manager") == HELM_MANAGER]
+def pack_helm_fields(body: JsonObject) -> bytes:
+    """Return the fields that Helm manages in a compact form, equal for equal fields; empty if it manages none.
+
+    A map of which Helm has lost all members is `{".": {}}` in them: that node is managed, but nothing below it.
+    """
+    entries: list[JsonObject] = []
+    others: list[JsonObject] = []
+    for each in _entries(obj(body, "metadata")):
+        (entries if text(each, "manager") == HELM_MANAGER else others).append(obj(each, "fieldsV1"))
     if not entries:
         return b""
     fields = orjson.dumps(entries, option=orjson.OPT_SORT_KEYS)
     if len(fields) > FIELDS_BYTES_MAX:
         return _DIGEST_MARK + hashlib.blake2b(fields).digest()
+    emptied = [(number, path) for number, entry in enumerate(entries) for path in _emptied_maps(entry, others, body)]
+    if emptied:
+        marked = orjson.loads(fields)
+        for number, path in emptied:
+            node = marked[number]
+            for key in path:
+                node = node[key]
+            node["."] = {}
+        fields = orjson.dumps(marked, option=orjson.OPT_SORT_KEYS)
     return zlib.compress(fields, level=1)
 
 
@@ -88,6 +104,20 @@ def managers_of(live: JsonObject, path: tuple[str, ...]) -> Iterator[str]:
 
 def _entries(metadata: JsonObject) -> Iterator[JsonObject]:
     return (each for each in items(metadata, "managedFields") if text(each, "subresource") != _STATUS)
+
+
+def _emptied_maps(fields: JsonObject, others: list[JsonObject], live: JsonObject) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of empty nodes below which other managers have fields, or whose live value is an empty map."""
+    levels: list[tuple[tuple[str, ...], JsonObject, list[JsonObject], Json]] = [((), fields, others, live)]
+    while levels:
+        path, node, shared, value = levels.pop()
+        for key, child in node.items():
+            below = [found for each in shared if (found := obj(each, key))]
+            member = value.get(key.removeprefix("f:")) if isinstance(value, dict) else None
+            if not child and (below or member == {}):
+                yield (*path, key)
+            elif isinstance(child, dict) and (below or member):
+                levels.append(((*path, key), child, below, member))
 
 
 def _without_own(value: Json) -> Json:

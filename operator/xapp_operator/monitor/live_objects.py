@@ -131,7 +131,7 @@ def xapp_live_object(body: JsonObject, *, kind: str) -> LiveObject | None:
 def owned_live_object(body: JsonObject, *, kind: str, owner: OwnerKey) -> LiveObject:
     """Return an object of an XApp, with what tells whether somebody changed it since Helm applied it."""
     metadata = obj(body, "metadata")
-    helm_fields = pack_helm_fields(metadata)
+    helm_fields = pack_helm_fields(body)
     return replace(
         to_live_object(body, kind=kind, owner=owner, labels=read_labels(metadata, (OPERATOR_LABEL_SET,))),
         helm_fields=_shared(helm_fields),

@@ -132,7 +132,7 @@ class ObjectComparer:
         if owner != self._xapp.release_name:
             path = format_pointer(("metadata", "annotations", HELM_RELEASE_NAME))
             return Comparison(replace(drifted, paths=(path,), refusal="it belongs to another release"))
-        fields = pack_helm_fields(metadata)
+        fields = pack_helm_fields(live)
         if ignored.all:
             return Comparison()
         if not ignored.error and manages_all(unpack_helm_fields(fields), body):
@@ -150,7 +150,7 @@ class ObjectComparer:
             return Comparison(unknown=f"{drifted.kind} {drifted.name}: {_ignore_error(ignored)}")
         if any(each.path == REPLICAS for each in differences):
             return Comparison(drift, replicas_differ=True)
-        all_managed = drift is None and fields == pack_helm_fields(obj(desired, "metadata"))
+        all_managed = drift is None and fields == pack_helm_fields(desired)
         return Comparison(drift, managed=fields if all_managed and "stringData" not in body else b"")
 
     async def _find_drift(

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.support.charts import chart_archive
+from tests.support.custom_kinds import WIDGET_CRD
 from tests.support.drift import DriftingXApp
 from tests.support.operator import OperatorProcess
 from tests.support.workload import workload_chart
@@ -105,6 +107,28 @@ def test_enabled_corrects_without_a_new_revision(xapps: XAppClient) -> None:
     xapp.wait_field("service", "{.metadata.labels.xapp-operator\\.io/xapp}", "hello")
     xapps.wait_ready("hello")
     assert xapps.helm_releases()["hello"]["revision"] == "1"
+
+
+def test_objects_of_a_kind_without_a_schema_are_corrected_and_keep_fields_of_others(xapps: XAppClient) -> None:
+    """The API server leaves a map to Helm of which Helm has lost all members, as if it managed it as a whole."""
+    group = f"{xapps.namespace}.example.com"
+    xapps.kubectl("apply", "-f", "-", input=WIDGET_CRD % {"group": group})
+    xapps.kubectl("wait", "--for=condition=Established", f"crd/widgets.{group}", "--timeout=60s")
+    widget = f"apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: hello}}\nspec: {{size: 1}}\n"
+    kind = f"widgets.{group}"
+    try:
+        xapp = DriftingXApp.install(xapps, chart_archive({"templates/widget.yaml": widget}), "enabled")
+        xapp.merge(kind, {"spec": {"extra": 5}}, manager="controller")
+        xapp.reconcile("now")
+        assert xapp.condition() is None
+        xapp.merge(kind, {"spec": {"size": 9}})
+        xapp.wait_field(kind, "{.spec.size} {.spec.extra}", "1 5")
+        assert "/spec/size, changed by someone" in xapp.wait_drifted("False", text="/spec/size")["message"]
+        xapp.merge(kind, {"spec": {"extra": None}}, manager="controller")
+        xapp.merge(kind, {"spec": {"size": None}})
+        xapp.wait_field(kind, "{.spec.size}", "1")
+    finally:
+        xapps.kubectl("delete", "crd", kind, "--wait=false")
 
 
 def test_disabled_neither_reports_nor_corrects(xapps: XAppClient) -> None:

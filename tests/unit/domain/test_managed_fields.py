@@ -121,24 +121,62 @@ def test_packed_fields_are_those_of_helm_outside_of_the_status() -> None:
             entry({"f:spec": {"f:c": {}}}, manager="kubectl-edit"),
         ]
     }
-    assert unpack_helm_fields(pack_helm_fields(metadata)) == {"f:spec": {"f:a": {}, "f:b": {}}}
+    assert unpack_helm_fields(pack_helm_fields({"metadata": metadata})) == {"f:spec": {"f:a": {}, "f:b": {}}}
     assert pack_helm_fields({}) == b""
     assert unpack_helm_fields(b"") == {}
 
 
+@pytest.mark.parametrize("live", [{"spec": {"size": 9}}, {}])
+def test_a_map_all_of_whose_members_others_have_changed_is_not_managed(live: JsonObject) -> None:
+    """An object without a schema: the API server writes the same as for a map that is managed as a whole."""
+    fields, theirs = entry({"f:spec": {}}), entry({"f:spec": {"f:size": {}}}, manager="kubectl-patch")
+    found = unpack_helm_fields(pack_helm_fields({**live, "metadata": {"managedFields": [fields, theirs]}}))
+    assert found == {"f:spec": {".": {}}}
+    assert fields["fieldsV1"] == {"f:spec": {}}, "the object stays as it is"
+    assert not manages_all(found, {"spec": {"size": 1}})
+    assert manages_all(found, {"spec": {}}), "the chart sets an empty map, and others what is in it"
+
+
+def test_a_map_that_others_have_emptied_is_not_managed() -> None:
+    fields: JsonObject = {"f:spec": {"f:a": {}, "f:b": {"f:c": {}}}, "f:data": {}}
+    body: JsonObject = {"spec": {"a": {}, "b": {"c": {}}}, "data": {"a": "1"}, "metadata": {}}
+    body["metadata"] = {"managedFields": [entry({}), entry(fields)]}
+    found = unpack_helm_fields(pack_helm_fields(body))
+    assert found == {"f:spec": {"f:a": {".": {}}, "f:b": {"f:c": {".": {}}}}, "f:data": {}}
+    assert not manages_all(found, {"spec": {"a": {"x": 1}}})
+
+
+def test_a_map_below_an_item_of_a_list_that_others_have_changed_is_not_managed() -> None:
+    def fields(node: JsonObject) -> JsonObject:
+        return {"f:spec": {"f:items": {'k:{"name":"a"}': {".": {}, "f:config": node}}}}
+
+    entries: list[Json] = [entry(fields({})), entry({"f:data": {}}, manager="a"), entry(fields({"f:x": {}}), "b")]
+    found = unpack_helm_fields(pack_helm_fields({"metadata": {"managedFields": entries}}))
+    assert found == fields({".": {}})
+
+
+@pytest.mark.parametrize(
+    "theirs", [{"f:spec": {"f:selector": {}}}, {"f:spec": {"f:size": {}}}, {"f:data": {"f:a": {}}}]
+)
+def test_a_map_of_which_others_manage_no_member_stays_managed_as_a_whole(theirs: JsonObject) -> None:
+    entries: list[Json] = [entry({"f:spec": {"f:selector": {}}}), entry(theirs, manager="other")]
+    body: JsonObject = {"spec": {"selector": {"app": "x"}}, "metadata": {"managedFields": entries}}
+    assert manages_all(unpack_helm_fields(pack_helm_fields(body)), {"spec": {"selector": {"app": "x"}}})
+
+
 def test_of_large_fields_only_a_digest_is_kept() -> None:
     large: JsonObject = {f"f:{number}": {} for number in range(50_000)}
-    packed = pack_helm_fields({"managedFields": [entry(large)]})
+    packed = pack_helm_fields({"metadata": {"managedFields": [entry(large)]}})
     assert len(packed) < 100
-    assert packed == pack_helm_fields({"managedFields": [entry(dict(reversed(large.items())))]})
-    assert packed != pack_helm_fields({"managedFields": [entry({**large, "f:more": {}})]})
+    assert packed == pack_helm_fields({"metadata": {"managedFields": [entry(dict(reversed(large.items())))]}})
+    assert packed != pack_helm_fields({"metadata": {"managedFields": [entry({**large, "f:more": {}})]}})
     assert unpack_helm_fields(packed) == {}
 
 
 def test_fields_of_256_kib_are_kept_in_less_space() -> None:
     def packed(length: int) -> bytes:
         name = "f:".ljust(length - len('[{"":{}}]'), "x")
-        return pack_helm_fields({"managedFields": [entry({name: {}})]})
+        return pack_helm_fields({"metadata": {"managedFields": [entry({name: {}})]}})
 
     assert unpack_helm_fields(packed(256 * 1024))
     assert len(packed(256 * 1024)) < 64 * 1024
