@@ -182,3 +182,25 @@ def test_a_step_that_waited_for_its_place_is_not_made_for_an_older_spec(settings
 
     history = run_history(settings.model_copy(update={"helm_concurrency": 1}), play)
     assert [each.what for each in history.helm_steps] == ['{"tag": "two"}']
+
+
+@pytest.mark.parametrize("later", [0.0, 0.5])
+def test_helm_marks_its_revision_whatever_changes_while_it_ends(settings: Settings, later: float) -> None:
+    """Nothing else marks it, because the deletion leaves the release."""
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        history.create(tag="one")
+        await cluster.wait(20.0)
+        cluster.helm.pause, cluster.helm.last_breath = 60.0, 1.0
+        history.set_tag("two")
+        assert await cluster.wait_for(lambda: cluster.revisions.get(2) == "pending-upgrade", seconds=100.0)
+        cluster.server.lag = 0.0
+        history.edit(deletionPolicy="Orphan")
+        await cluster.wait(later)
+        history.annotate("reconcile-at")
+        history.delete()
+        assert await cluster.wait_for(lambda: cluster.xapp() is None, seconds=60.0)
+
+    history = run_history(settings, play)
+    assert history.cluster.revisions == {1: "deployed", 2: "failed"}

@@ -30,9 +30,12 @@ class RunningSteps:
         self._interrupted: set[NamespacedName] = set()
 
     def interrupt_outdated(self, key: NamespacedName, *, version: Hashable) -> None:
-        """End the helm step of the XApp if it runs for another version; `run` then raises StepInterrupted."""
+        """End the helm step of the XApp if it runs for another version; `run` then raises StepInterrupted.
+
+        A step is interrupted once, whatever comes while it ends: a second cancellation would kill helm at once.
+        """
         task = self._tasks.get(key)
-        if task is not None and self._versions[key] != version:
+        if task is not None and key not in self._interrupted and self._versions[key] != version:
             self._interrupted.add(key)
             task.cancel()
 
@@ -47,7 +50,9 @@ class RunningSteps:
         try:
             return await task
         except asyncio.CancelledError:
-            if key in self._interrupted:
+            caller = asyncio.current_task()
+            stopped = caller is not None and caller.cancelling()
+            if key in self._interrupted and not stopped:
                 raise StepInterrupted from None
             raise
         finally:

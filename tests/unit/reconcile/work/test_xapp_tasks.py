@@ -45,6 +45,55 @@ async def test_interrupted_step_ends_and_raises() -> None:
     assert ended.is_set()
 
 
+async def test_a_step_that_is_ending_is_not_interrupted_again() -> None:
+    """A second cancellation would not let helm mark its revision as failed."""
+    started, ending, may_end, ended = (asyncio.Event() for _ in range(4))
+
+    async def step() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ending.set()
+            await may_end.wait()
+            ended.set()
+
+    running = RunningSteps()
+    work = asyncio.create_task(running.run(KEY, step(), version=1))
+    await started.wait()
+    running.interrupt_outdated(KEY, version=2)
+    await ending.wait()
+    for version in (2, 3):
+        running.interrupt_outdated(KEY, version=version)
+    await asyncio.sleep(0)
+    assert not work.done()
+    may_end.set()
+    with pytest.raises(StepInterrupted):
+        await work
+    assert ended.is_set()
+
+
+async def test_a_stop_does_not_wait_for_a_step_that_is_ending() -> None:
+    started, ending = asyncio.Event(), asyncio.Event()
+
+    async def step() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ending.set()
+            await asyncio.Event().wait()
+
+    running = RunningSteps()
+    work = asyncio.create_task(running.run(KEY, step(), version=1))
+    await started.wait()
+    running.interrupt_outdated(KEY, version=2)
+    await ending.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):  # not StepInterrupted, after which the reconcile would go on
+        await asyncio.wait_for(work, 60)
+
+
 async def test_cancellation_from_outside_is_no_interruption_and_ends_the_step() -> None:
     started, ended = asyncio.Event(), asyncio.Event()
 
