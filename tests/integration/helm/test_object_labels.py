@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.helm.conftest import DEPLOYMENT, WORKLOAD, HelmNamespace, MakeChart, hook
 from tests.localcluster import Cluster
+from xapp_operator.errors import Invalid
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.labelling.post_rendering import LABELLED_BYTES_MAX
@@ -94,3 +95,14 @@ async def test_a_large_manifest_is_installed_without_labels(
     )
     assert (result.status, result.labelled) == ("deployed", False)
     assert "xapp-operator.io/xapp" not in _labels(helm_namespace, "configmap", "c-0")
+
+
+async def test_a_text_of_the_chart_that_the_api_server_quotes_is_no_error_of_the_post_renderer(
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
+) -> None:
+    refused = SERVICE.replace("spec: {", 'spec: {type: "error merging manifests: x", ')
+    with pytest.raises(Invalid, match="Unsupported value"):
+        await engine.install(
+            helm_namespace.release_request(chart=chart({"templates/s.yaml": refused}), object_metadata=ADDED)
+        )
+    assert helm_namespace.revision_statuses() == {1: "failed"}

@@ -31,7 +31,7 @@ LABELLED_BYTES_MAX: Final = 4 * MIB
 """A longer manifest is not labelled while it is rendered."""
 
 # helm's pkg/action/action.go. It reads YAML more strictly there, and an empty manifest is an error.
-_FAILED: Final = re.compile("error merging manifests: |error while (?:running|parsing) post render")
+_FAILED: Final = re.compile("error merging manifests: |error while running post render")
 _FLAGS: Final = os.O_NONBLOCK | os.O_CLOEXEC
 _RENDERED: Final = "rendered"
 _LABELLED: Final = "labelled"
@@ -46,14 +46,6 @@ _MANIFEST: Final = {
     "runtime": "subprocess",
     "runtimeConfig": {"platformCommand": [{"command": _SHELL, "args": ["-c", _SCRIPT]}]},
 }
-
-
-def is_post_rendering_failed(stderr: str) -> bool:
-    """Return whether helm could not read the manifest, or did not get it back. Nothing is stored or applied then.
-
-    A template can print the same; then helm runs once more.
-    """
-    return _FAILED.search(stderr) is not None
 
 
 def write_plugin(folder: Path) -> bool:
@@ -71,15 +63,27 @@ def write_plugin(folder: Path) -> bool:
 
 @dataclass(slots=True)
 class PostRendering:
-    """What one helm process adds to its objects; `complete` means that all of them got it."""
+    """What one helm process adds to its objects.
+
+    `complete` means that all of them got it. `handed_back` means that helm may have the manifest, and may have stored
+    it: before that, helm stores and applies nothing.
+    """
 
     added: ObjectMetadata
     complete: bool = False
+    handed_back: bool = False
+
+    def is_failed(self, stderr: str) -> bool:
+        """Return whether helm could not read the manifest, or did not get it back. Nothing is stored or applied then.
+
+        A template can print the same before. What the API server quotes of a chart comes after the manifest is back.
+        """
+        return not self.handed_back and _FAILED.search(stderr) is not None
 
     @contextlib.asynccontextmanager
     async def answering(self, folder: Path) -> AsyncIterator[None]:
         """Answer the plugin of the helm process that runs in `folder`, while the context is open."""
-        self.complete = False
+        self.complete = self.handed_back = False
         for name in (_RENDERED, _LABELLED):
             os.mkfifo(folder / name, 0o600)
         task = asyncio.create_task(self._answer(folder), name="post-renderer")
@@ -100,6 +104,7 @@ class PostRendering:
             target = os.open(folder / _LABELLED, os.O_WRONLY | _FLAGS)
         finally:
             os.close(opened)
+        self.handed_back = bool(labelled)  # helm takes an empty manifest for an error
         await _write(target, labelled)
 
     async def _add(self, manifest: bytes) -> bytes:

@@ -22,7 +22,7 @@ from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import CANNOT_RESTRICT
 from xapp_operator.config import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
-from xapp_operator.helm.labelling.post_rendering import PostRendering, is_post_rendering_failed, write_plugin
+from xapp_operator.helm.labelling.post_rendering import PostRendering, write_plugin
 from xapp_operator.helm.processes import user_kubeconfig
 from xapp_operator.helm.processes.arguments import POST_RENDERER_FLAG, environment
 from xapp_operator.helm.processes.limits import HelmLimits
@@ -145,7 +145,7 @@ class HelmRunner:
         if call.post_rendering is None or not self._can_post_render:
             return await self._run_once(plain_call, slot)
         outcome = await self._run_once(call, slot)
-        if outcome.exit_code <= 0 or not is_post_rendering_failed(outcome.stderr):
+        if outcome.exit_code <= 0 or not call.post_rendering.is_failed(outcome.stderr):
             return outcome
         logger.info("helm did not post-render the manifest", command=call.command, subject=call.subject)
         call.post_rendering.complete = False
