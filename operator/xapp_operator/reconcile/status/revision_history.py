@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
-from xapp_operator.domain.planning.plan_input import DEPLOYED, SUPERSEDED, ObservedRelease
+from xapp_operator.domain.planning.plan_input import DEPLOYED, ROLLBACK, SUPERSEDED, ObservedRelease
 from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.work.work_queue import NamespacedName
@@ -30,7 +30,7 @@ def build_history(
             chart=release.chart,
             chart_version=release.chart_version,
             app_version=release.app_version,
-            action=draft.attempt.action if draft.attempt else None,
+            action=_action_of(release, draft),
             deployed_at=release.last_deployed,
             description=release.description,
             was_healthy=False if is_new else None,
@@ -50,6 +50,13 @@ def build_history(
         )
         for info in sorted(stored, key=lambda info: -info.revision)
     )
+
+
+def _action_of(release: ReleaseStatus, draft: StatusDraft) -> str | None:
+    """Return what made the deployed revision; after an automatic rollback, the attempt is the upgrade that failed."""
+    if release.description is not None and release.description.startswith("Rollback to "):
+        return ROLLBACK
+    return draft.attempt.action if draft.attempt else None
 
 
 class HealthMarks:

@@ -75,6 +75,13 @@ def test_of_a_release_that_was_there_before_nothing_is_known(
     assert (found.was_healthy, found.action) == (healthy, attempt and "Upgrade")
 
 
+@pytest.mark.parametrize("attempt", [None, UPGRADE])
+def test_a_revision_that_helm_rolled_back_to_is_a_rollback(attempt: Attempt | None) -> None:
+    deployed = DEPLOYED.model_copy(update={"description": "Rollback to 1"})
+    (found,) = build_history(draft(known(2), attempt=attempt), deployed, [info(3, "deployed")])
+    assert found.action == "Rollback"
+
+
 def test_a_revision_that_is_known_keeps_what_is_known() -> None:
     before = RevisionStatus(revision=3, status="deployed", action="Install", was_healthy=True)
     (found,) = build_history(draft(before), DEPLOYED, [info(3, "deployed")])
