@@ -26,6 +26,7 @@ GRANT = "Grant the service account that permission"
             "Create the service account, or name another one in the values",
         ),
         ("unable to validate against any security context constraint: []", AccessDenied, True, GRANT),
+        ('User "x" cannot get path "/metrics"', AccessDenied, True, GRANT),
         ("cannot set blockOwnerDeletion if an ownerReference refers to a resource", AccessDenied, True, GRANT),
     ],
 )
