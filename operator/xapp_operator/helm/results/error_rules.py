@@ -185,7 +185,7 @@ _ERROR_RULES: Final = tuple(
         (_FORBIDDEN.pattern, _access_denied),
         (
             r"attempting to grant RBAC permissions not currently held|"
-            r" is forbidden: (?:[Uu]ser \"|cannot set blockOwnerDeletion|unable to validate against any security context)",
+            r" is forbidden: (?:[Uu]ser \"|cannot set blockOwnerDeletion|unable to validate against any security)",
             _error(AccessDenied, "{message}. Grant the service account that permission, then request a retry"),
         ),
         (ADMISSION_NOT_READY.pattern, _error(ApiUnavailable)),
