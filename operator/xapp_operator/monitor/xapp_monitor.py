@@ -1,7 +1,8 @@
 """The Service Monitor of the operator: watches the objects of XApps, and reports the health and Services of each.
 
 It writes nothing. There is one watch per kind, which selects the operator's label. Other kinds than WATCHED_RESOURCES
-are watched from the first time that a release has an object of them.
+are watched from the first time that a release has an object of them. If the cluster no longer serves the version that
+is watched, what the watch has shown no longer counts, and the version of another release is watched instead.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.models import HealthStatus, ServiceStatus
+from xapp_operator.api.models import HealthStatus
 from xapp_operator.api.names import LABEL_AGGREGATE_TO_MONITOR, LABEL_XAPP
 from xapp_operator.config import Settings
 from xapp_operator.domain.health.resource_health import ResourceHealth, missing_resource, overall_health
-from xapp_operator.errors import NotFound, NotReady, XAppError
+from xapp_operator.errors import KubeError, NotFound, NotReady, XAppError
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS, SERVICES, Resource
@@ -35,59 +36,22 @@ from xapp_operator.monitor.live_objects import (
     is_custom_group,
     xapp_live_object,
 )
+from xapp_operator.monitor.release_objects import (
+    ExpectedObject,
+    GroupKind,
+    MonitorReport,
+    ReleaseObject,
+    UnlabelledObject,
+    expected_objects,
+)
 from xapp_operator.telemetry.logs import get_logger
 
 SYNC_SECONDS: Final = 60.0
 PERMISSION_RECHECK_SECONDS: Final = 60.0
 
+_SECRET: Final = (SECRETS.group, SECRETS.kind)
+
 _log = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class MonitorReport:
-    """The state of one xApp's objects; `unhealthy` are those that are not healthy, sorted by kind and name."""
-
-    status: HealthStatus = HealthStatus.UNKNOWN
-    message: str = ""
-    total: int = 0
-    ready: int = 0
-    services: tuple[ServiceStatus, ...] = ()
-    unhealthy: tuple[LiveObject, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _ExpectedObject:
-    """One object of a release; one that `expires` may have been deleted because its time to live is over.
-
-    `group` is None when there is no inventory, and the object comes from a watch.
-    """
-
-    key: LiveObjectKey
-    group: str | None = None
-    expires: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseObject:
-    """One object of a release, as the watches show it.
-
-    `live` is None if no watch shows it: it does not exist, lacks the labels, or is of a kind that is not watched.
-    """
-
-    key: LiveObjectKey
-    group: str
-    live: LiveObject | None
-    watched: bool
-    expires: bool
-
-
-@dataclass(frozen=True, slots=True)
-class UnlabelledObject:
-    """One object of a release on which the watch shows no labels; perhaps it does not exist."""
-
-    resource: Resource
-    namespace: str | None
-    name: str
 
 
 class XAppMonitor:
@@ -114,11 +78,12 @@ class XAppMonitor:
         self._on_change = on_change
         self._caches: dict[str, WatchCache[LiveObject]] = {}
         self._by_owner: dict[OwnerKey, dict[LiveObjectKey, LiveObject]] = {}
-        self._expected: dict[OwnerKey, tuple[_ExpectedObject, ...]] = {}
+        self._expected: dict[OwnerKey, tuple[ExpectedObject, ...]] = {}
         self._unlabelled_objects: dict[OwnerKey, dict[LiveObjectKey, LiveObject]] = {}
         self._changed: dict[OwnerKey, asyncio.Event] = {}
-        self._kinds: dict[tuple[str, str], Resource] = {}
-        self._refused: dict[tuple[str, str], Resource] = {}
+        self._kinds: dict[GroupKind, Resource] = {}
+        self._refused: dict[GroupKind, Resource] = {}
+        self._unserved: set[GroupKind] = set()
         self._is_secret_watched = is_secret_watched
         self._secrets: dict[CacheKey, tuple[int, LiveObject]] = {}
         self._recheck: asyncio.Task[None] | None = None
@@ -149,14 +114,7 @@ class XAppMonitor:
 
     def set_inventory(self, owner: OwnerKey, inventory: Sequence[ObjectRef]) -> None:
         """Store which objects the release of `owner` consists of."""
-        self._expected[owner] = tuple(
-            _ExpectedObject(
-                (ref.kind, ref.namespace or owner[0], ref.name),
-                group=ref.api_version.rpartition("/")[0],
-                expires=ref.expires,
-            )
-            for ref in inventory
-        )
+        self._expected[owner] = expected_objects(owner, inventory)
 
     def has_inventory(self, owner: OwnerKey) -> bool:
         return owner in self._expected
@@ -183,19 +141,26 @@ class XAppMonitor:
         for each in self._expected.get(owner, ()):
             yield ReleaseObject(
                 key=each.key,
-                group=each.group or "",
-                live=known.get(each.key) or known.get(cluster_scoped_key(each.key)),
+                group=each.group_kind[0],
+                live=self._find_live(each, known),
                 watched=self._watched_resource(each) is not None,
                 expires=each.expires,
             )
 
-    def _watched_resource(self, expected: _ExpectedObject) -> Resource | None:
+    def _watched_resource(self, expected: ExpectedObject) -> Resource | None:
         """Return the kind of an object if every change of it is seen."""
-        kind, namespace, _ = expected.key
-        if not expected.group and kind == SECRETS.kind:
-            return SECRETS if self._is_secret_watched(namespace) else None
-        resource = self._kinds.get((expected.group or "", kind))
-        return resource if resource is not None and self._caches[resource.group_resource].synced.is_set() else None
+        if expected.group_kind == _SECRET:
+            return SECRETS if self._is_secret_watched(expected.key[1]) else None
+        resource = self._kinds.get(expected.group_kind)
+        if resource is None or expected.group_kind in self._unserved:
+            return None
+        return resource if self._caches[resource.group_resource].synced.is_set() else None
+
+    def _find_live(self, expected: ExpectedObject, known: Mapping[LiveObjectKey, LiveObject]) -> LiveObject | None:
+        """Return what of `known` an object is, unless the watch of its kind no longer shows how it is now."""
+        if expected.group_kind in self._unserved:
+            return None
+        return known.get(expected.key) or known.get(cluster_scoped_key(expected.key))
 
     def find_unlabelled(self, owner: OwnerKey, labels: Mapping[str, str]) -> list[UnlabelledObject]:
         """Return the objects of watched kinds of the release of `owner` on which no watch shows `labels`.
@@ -205,7 +170,7 @@ class XAppMonitor:
         known, found = self._by_owner.get(owner, {}), []
         for each in self._expected.get(owner, ()):
             resource = self._watched_resource(each)
-            live = known.get(each.key) or known.get(cluster_scoped_key(each.key))
+            live = self._find_live(each, known)
             if resource is None or (live is None and each.expires):
                 continue
             if live is None or not live.labels.has_labels(labels, component=resource == SERVICES):
@@ -250,27 +215,44 @@ class XAppMonitor:
             self._secrets[key] = (version, live)
             self._on_event("ADDED", key, live)
 
-    async def watch_kinds(self, inventory: Iterable[ObjectRef]) -> None:
-        """Watch the kinds of `inventory`; called when an inventory is read from Helm's storage."""
-        for api_version, kind in dict.fromkeys((ref.api_version, ref.kind) for ref in inventory):
-            if (api_version.rpartition("/")[0], kind) not in self._kinds:
-                with contextlib.suppress(NotFound):  # the kind is gone from the cluster, and its objects with it
-                    await self._watch_kind(await self._kube.discovery.resource_for(api_version=api_version, kind=kind))
+    async def watch_kinds(self, owner: OwnerKey) -> None:
+        """Watch the kinds of the release of `owner` that are not watched yet; called at each reconcile.
+
+        It asks the API server only for kinds that the cluster did not serve so far.
+        """
+        expected = self._expected.get(owner, ())
+        for kind, api_version in dict.fromkeys((each.group_kind, each.api_version) for each in expected):
+            if self._needs_watch(kind, api_version):
+                with contextlib.suppress(NotFound):  # the cluster does not serve the kind
+                    if kind in self._unserved:
+                        await self._kube.discovery.served_kinds()  # reads again what the cluster serves
+                    resource = await self._kube.discovery.resource_for(api_version=api_version, kind=kind[1])
+                    await self._watch_kind(resource)
+
+    def _needs_watch(self, kind: GroupKind, api_version: str) -> bool:
+        """Return whether a kind has no watch, or one of another version, which the cluster no longer serves."""
+        watched = self._kinds.get(kind)
+        if watched is None:
+            return kind not in self._refused and kind != _SECRET
+        return kind in self._unserved and watched.api_version != api_version
 
     async def _watch_kind(self, resource: Resource) -> None:
         kind = resource.group, resource.kind
         if kind in self._refused and resource.has_status:
             self._refused[kind] = resource
-        if kind in self._kinds or kind in self._refused or resource == SECRETS:
+        if not self._needs_watch(kind, resource.api_version):
             return
         if not await self._may_watch(resource):
             self._refused[kind] = resource
             _log.warning("kind not watched: no permission to watch it", kind=resource.group_resource)
             if self._recheck is None or self._recheck.done():
                 self._recheck = asyncio.create_task(self._recheck_refused(), name="recheck of refused watches")
-        elif kind not in self._kinds:  # another task was faster
+        elif self._needs_watch(kind, resource.api_version):  # no other task was faster
+            replaced, cache = self._remove_watch(kind), self._watch(resource)
+            if replaced is not None:
+                await replaced.stop()
             try:
-                await self._watch(resource).wait_synced(timeout_seconds=SYNC_SECONDS)
+                await cache.wait_synced(timeout_seconds=SYNC_SECONDS)
             except NotReady as error:  # the caller must neither wait longer nor fail because of it
                 _log.warning("kind watched, but not synced yet", kind=resource.group_resource, error=error.message)
 
@@ -286,9 +268,13 @@ class XAppMonitor:
                     if await self._may_watch(resource):
                         del self._refused[kind]
                         await self._watch_kind(resource)
-                        for owner, expected in list(self._expected.items()):
-                            if any((each.group, each.key[0]) == kind for each in expected):
-                                self._on_change(owner)
+                        self._report_kind(kind)
+
+    def _report_kind(self, kind: GroupKind) -> None:
+        """Report a change of every XApp whose release has objects of a kind."""
+        for owner, expected in list(self._expected.items()):
+            if any(each.group_kind == kind for each in expected):
+                self._on_change(owner)
 
     async def _may_watch(self, resource: Resource) -> bool:
         namespaces = self._namespaces if resource.namespaced else ()
@@ -304,8 +290,8 @@ class XAppMonitor:
         shown = self._unlabelled_objects.get(owner, {}) | self._by_owner.get(owner, {})
         # Whoever may write in another namespace can name this release there.
         known = {key: live for key, live in shown.items() if key[1] in ("", owner[0]) or key in named}
-        expected = tuple(_ExpectedObject(key) for key in known) if inventory is None else inventory
-        found = [known.get(each.key) or known.get(cluster_scoped_key(each.key)) for each in expected]
+        expected = tuple(ExpectedObject(key) for key in known) if inventory is None else inventory
+        found = [self._find_live(each, known) for each in expected]
         results = [
             live.health if live else self._health_of_absent(each) for each, live in zip(expected, found, strict=True)
         ]
@@ -321,19 +307,19 @@ class XAppMonitor:
             unhealthy=tuple(unhealthy[key] for key in sorted(unhealthy)),
         )
 
-    def _health_of_absent(self, expected: _ExpectedObject) -> ResourceHealth:
+    def _health_of_absent(self, expected: ExpectedObject) -> ResourceHealth:
         """Return the health of an object that no watch shows.
 
         Kinds that have no status are healthy by kstatus once they exist, and helm has made sure of that.
         """
         kind, namespace, name = expected.key
-        group = expected.group or ""
-        listed, refused = self._kinds.get((group, kind)), self._refused.get((group, kind))
+        group, unserved = expected.group_kind[0], expected.group_kind in self._unserved
+        listed, refused = self._kinds.get(expected.group_kind), self._refused.get(expected.group_kind)
         message = ""
         if self._watched_resource(expected) is not None:
             if not expected.expires:
                 return missing_resource(kind=kind, name=name, namespace=namespace)
-        elif listed is not None:
+        elif listed is not None and not unserved:
             message = f"its health is unknown: {listed.group_resource} could not be listed yet"
         elif refused is not None and is_custom_group(group):
             if refused.has_status:
@@ -347,19 +333,40 @@ class XAppMonitor:
         return ResourceHealth(kind=kind, name=name, namespace=namespace, status=status, message=message)
 
     def _watch(self, resource: Resource) -> WatchCache[LiveObject]:
-        cache = WatchCache(
+        cache: WatchCache[LiveObject] = WatchCache(
             self._kube,
             resource,
             transform=partial(xapp_live_object, kind=resource.kind),
             namespaces=self._namespaces if resource.namespaced else (),
             label_selector=LABEL_XAPP,
             metadata_only=resource in METADATA_ONLY or has_only_metadata(resource),
+            on_status=lambda: self._update_unserved(resource, cache.failure),
         )
         cache.subscribe(self._on_event)
         cache.start()
         self._caches[resource.group_resource] = cache
         self._kinds[resource.group, resource.kind] = resource
         return cache
+
+    def _remove_watch(self, kind: GroupKind) -> WatchCache[LiveObject] | None:
+        """Forget what the watch of a kind has shown, and return it to be stopped."""
+        if (resource := self._kinds.pop(kind, None)) is None:
+            return None
+        self._unserved.discard(kind)
+        cache = self._caches.pop(resource.group_resource)
+        for key, live in cache.items():
+            self._on_event("DELETED", key, live)
+        return cache
+
+    def _update_unserved(self, resource: Resource, failure: KubeError | None) -> None:
+        """Note whether the cluster still serves the version of a kind that is watched, and report a change of that."""
+        kind, before = (resource.group, resource.kind), len(self._unserved)
+        if isinstance(failure, NotFound):
+            self._unserved.add(kind)
+        elif failure is None:
+            self._unserved.discard(kind)
+        if len(self._unserved) != before:
+            self._report_kind(kind)
 
     def _on_event(self, change: ChangeType, _: CacheKey, live: LiveObject) -> None:
         objects = self._by_owner.setdefault(live.owner, {})

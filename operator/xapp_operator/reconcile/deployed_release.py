@@ -7,6 +7,7 @@ helm accepts some manifests that this package does not read, such as YAML of whi
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from xapp_operator.api.models import ReleaseStatus, XApp
 from xapp_operator.domain.planning.plan_input import DEPLOYED, PENDING, AttemptOutcome, ObservedRelease
@@ -27,20 +28,16 @@ async def load_deployed_release(
     If the manifest cannot be read, `context.unreadable_manifests` says why.
 
     Raises:
-        KubeError: when the record, or whether a kind may be watched, cannot be read.
+        KubeError: when the record cannot be read.
         ReleaseRecordDamaged: when the record cannot be decoded.
     """
-    key, namespace, monitor = xapp.key, xapp.metadata.namespace, context.monitor
-    is_known = monitor.has_inventory(key) or key in context.unreadable_manifests
+    key, namespace = xapp.key, xapp.metadata.namespace
+    is_known = context.monitor.has_inventory(key) or key in context.unreadable_manifests
     if draft.release.revision == revision and is_known:
         return draft.release
     record = await read_release_record(context.kube, namespace, xapp.release_name, revision)
-    try:
-        references = await read_inventory(key, revision, record.manifest, context)
-    except ChartInvalid:
-        pass  # the plan tells it
-    else:
-        await monitor.watch_kinds(references)
+    with contextlib.suppress(ChartInvalid):  # the plan tells it
+        await read_inventory(key, revision, record.manifest, context)
     info = context.release_watch.get_revision(namespace, xapp.release_name, revision)
     return ReleaseStatus(
         name=xapp.release_name,

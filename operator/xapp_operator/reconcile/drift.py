@@ -2,9 +2,9 @@
 
 Mostly without a request: as long as Helm manages every field of the manifest (`domain.managed_fields`), as the watches
 show, an object is as it was applied. Only where that is not so, or where no watch shows an object, `object_comparison`
-asks the API server. The result holds until the object changes again. Where it depends on what scales the object, or on
-what admission refuses, it holds until the next resync or request. When objects change again and again, the pauses
-between comparisons grow.
+asks the API server. The result holds until the object changes again. Where it depends on what scales the object, on
+what admission refuses, or on which kinds the cluster serves, it holds until the next resync or request. When objects
+change again and again, the pauses between comparisons grow.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from xapp_operator.errors import HelmError
 from xapp_operator.helm.applied_objects import AppliedObject, applied_objects
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.monitor.live_objects import LiveObjectKey
-from xapp_operator.monitor.xapp_monitor import ReleaseObject, XAppMonitor
+from xapp_operator.monitor.release_objects import ReleaseObject
+from xapp_operator.monitor.xapp_monitor import XAppMonitor
 from xapp_operator.reconcile.inputs.impersonation import ReaderImpersonation
 from xapp_operator.reconcile.object_comparison import Comparison, ObjectComparer
 from xapp_operator.reconcile.watching.release_watch import read_release_record

@@ -21,7 +21,8 @@ from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.live_objects import LiveObject, owned_live_object, taken_live_object
 from xapp_operator.monitor.object_labels import has_labels
-from xapp_operator.monitor.xapp_monitor import UnlabelledObject, XAppMonitor
+from xapp_operator.monitor.release_objects import UnlabelledObject
+from xapp_operator.monitor.xapp_monitor import XAppMonitor
 
 MAX_OBJECTS_PER_REPAIR: Final = 50
 """Objects without labels that one reconcile repairs; the next reconcile continues."""

@@ -37,7 +37,7 @@ from xapp_operator.helm.applied_objects import AppliedObject
 from xapp_operator.kube.api_errors import denying_admission
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import HPAS, Resource
-from xapp_operator.monitor.xapp_monitor import ReleaseObject
+from xapp_operator.monitor.release_objects import ReleaseObject
 from xapp_operator.telemetry.logs import get_logger
 
 MAX_SCALERS: Final = 2000
@@ -58,7 +58,8 @@ class Comparison:
     """What a comparison found; `unknown` is why it failed, with `denied` for want of a right.
 
     `managed` means that Helm manages every field that it would manage after an apply: these, packed. `replicas_differ`
-    means that the result depends on whether something scales the object.
+    means that the result depends on whether something scales the object. `unserved` means that the cluster does not
+    serve the kind in the version of the manifest.
     """
 
     drift: DriftedObject | None = None
@@ -66,12 +67,13 @@ class Comparison:
     denied: bool = False
     managed: bytes = b""
     replicas_differ: bool = False
+    unserved: bool = False
 
     @property
     def may_become_wrong(self) -> bool:
-        """Return whether it depends on what no watch tells: what scales the object, or a policy of admission."""
+        """Return whether it depends on what no watch tells: what scales it, a policy of admission, or served kinds."""
         refused = self.drift is not None and bool(self.drift.refusal)
-        return self.replicas_differ or refused or bool(self.unknown)
+        return self.replicas_differ or refused or self.unserved or bool(self.unknown)
 
 
 class ObjectComparer:
@@ -107,21 +109,24 @@ class ObjectComparer:
 
     async def _compare(self, found: ReleaseObject, applied: AppliedObject, drifted: DriftedObject) -> Comparison:
         kind, namespace, name = found.key
-        body = applied.body
+        body, api_version = applied.body, applied.reference.api_version
         if body is None:
             return Comparison(
                 unknown=f"{kind} {name}: its manifest has too many values, or unusual ones, to compare it"
             )
         try:
-            resource = await self._kube.discovery.resource_for(api_version=applied.reference.api_version, kind=kind)
+            resource = await self._kube.discovery.resource_for(api_version=api_version, kind=kind)
         except NotFound:
-            return Comparison()  # the kind was removed from the cluster, and its objects with it
+            return Comparison(unserved=True)
         target = namespace if resource.namespaced else None
         try:
             live = await self._client.get(resource, name, namespace=target)
         except NotFound:
-            may_be_gone = found.expires or parse_ignored(body).all
-            return Comparison() if may_be_gone else Comparison(replace(drifted, missing=True))
+            if found.expires or parse_ignored(body).all:
+                return Comparison()  # it may be gone
+            if (api_version, kind) not in await self._kube.discovery.served_kinds():
+                return Comparison(unserved=True)
+            return Comparison(replace(drifted, missing=True))
         return await self._compare_live(live, body, resource, drifted)
 
     async def _compare_live(

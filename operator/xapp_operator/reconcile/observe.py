@@ -37,8 +37,8 @@ from xapp_operator.errors import (
 from xapp_operator.helm.manifest import load_documents, split_documents
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.reader import is_namespace_terminating
+from xapp_operator.monitor.release_objects import MonitorReport
 from xapp_operator.monitor.root_cause import find_root_cause
-from xapp_operator.monitor.xapp_monitor import MonitorReport
 from xapp_operator.reconcile.deployed_release import is_label_outdated, load_deployed_release
 from xapp_operator.reconcile.inputs.chart_archives import ArchiveOwnerChanges
 from xapp_operator.reconcile.inputs.release_inputs import DIGEST_LENGTH
@@ -135,6 +135,7 @@ class Observer:
                 stored = context.release_watch.revisions(key[0], xapp.release_name)
                 history = build_history(draft, release_status, stored)
                 manifest_problem = context.unreadable_manifests.get(key, "")
+                await context.monitor.watch_kinds(key)
             if not (running or damaged or manifest_problem):
                 missing_labels = await find_missing_labels(
                     xapp,

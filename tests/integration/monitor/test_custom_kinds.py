@@ -67,7 +67,7 @@ async def test_a_broken_custom_resource_is_unknown_until_it_may_be_watched(
         ObjectRef(api_version="rbac.authorization.k8s.io/v1", kind="Role", namespace="", name="no-status"),
     )
     monitor.set_inventory(owner, inventory)
-    await monitor.watch_kinds(inventory)
+    await monitor.watch_kinds(owner)
     report = monitor.report(owner)
     assert (report.status, report.total, report.ready) == (HealthStatus.UNKNOWN, 2, 1)
     assert f"may not list and watch widgets.{group}" in report.message

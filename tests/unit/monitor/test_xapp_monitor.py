@@ -34,13 +34,18 @@ class CustomKinds(LabelledObjects):
     def __init__(self) -> None:
         super().__init__()
         self.allowed: set[str] = set()
+        self.versions: tuple[str, ...] = ("v1",)
+        self.paths: list[str] = []
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         if request.path.endswith("/selfsubjectaccessreviews"):
             plural = (await request.json())["spec"]["resourceAttributes"]["resource"]
             return web.json_response({"status": {"allowed": plural in self.allowed}})
+        self.paths.append(request.path)
         if request.path in {"/api", "/apis"}:
-            return web.json_response({"items": [_GROUP] if request.path == "/apis" else []})
+            return web.json_response({"items": [_group(self.versions)] if request.path == "/apis" else []})
+        if request.path.startswith(f"/apis/{GROUP}/") and request.path.split("/")[3] not in self.versions:
+            return web.json_response({"kind": "Status", "code": 404, "reason": "NotFound"}, status=404)
         return await super().handle(request)
 
 
@@ -49,12 +54,9 @@ def _served(plural: str, kind: str, *subresources: str) -> Json:
     return {"resource": plural, "responseKind": {"kind": kind}, "scope": "Namespaced", "subresources": found}
 
 
-_GROUP: Final[JsonObject] = {
-    "metadata": {"name": GROUP},
-    "versions": [
-        {"version": "v1", "resources": [_served("widgets", "Widget", "status"), _served("settings", "Setting")]}
-    ],
-}
+def _group(versions: tuple[str, ...]) -> Json:
+    served: list[Json] = [_served("widgets", "Widget", "status"), _served("settings", "Setting")]
+    return {"metadata": {"name": GROUP}, "versions": [{"version": each, "resources": served} for each in versions]}
 
 
 class Setup:
@@ -68,7 +70,7 @@ class Setup:
     async def expect(self, *refs: ObjectRef) -> None:
         """Set the inventory of the release to `refs`, as if it was read from Helm's storage."""
         self.monitor.set_inventory(OWNER, refs)
-        await self.monitor.watch_kinds(refs)
+        await self.monitor.watch_kinds(OWNER)
 
     def health(self) -> tuple[HealthStatus, str]:
         report = self.monitor.report(OWNER)

@@ -13,7 +13,7 @@ from xapp_operator.api.names import REGISTRATION_LABELS
 from xapp_operator.domain.planning.plan_input import LabelState
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.object_labels import has_labels
-from xapp_operator.monitor.xapp_monitor import UnlabelledObject
+from xapp_operator.monitor.release_objects import UnlabelledObject
 from xapp_operator.reconcile.labels import MissingLabels, absent_objects, label_state, predefined_labels
 
 

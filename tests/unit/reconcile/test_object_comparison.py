@@ -14,9 +14,10 @@ from xapp_operator.domain.drift import DriftedObject
 from xapp_operator.errors import AccessDenied, ApiUnavailable, Conflict, FieldError, Invalid
 from xapp_operator.helm.applied_objects import AppliedObject
 from xapp_operator.helm.manifest import ObjectRef
+from xapp_operator.kube import discovery
 from xapp_operator.kube.resources import Resource
 from xapp_operator.kube.transport import ApiRequest
-from xapp_operator.monitor.xapp_monitor import ReleaseObject
+from xapp_operator.monitor.release_objects import ReleaseObject
 from xapp_operator.reconcile.object_comparison import Comparison, ObjectComparer, body_to_apply, retry_conflicts
 
 CONFIGMAP = ("", "v1", "ConfigMap")
@@ -116,7 +117,22 @@ async def test_an_object_that_is_gone_is_missing_unless_it_may_go(
 
 async def test_an_object_of_a_kind_that_is_gone_has_no_drift(compared: Compared) -> None:
     found = await compared.compare(manifest(("example.com", "v1", "Widget")), kind="Widget")
-    assert found == Comparison()
+    assert found == Comparison(unserved=True)
+    assert found.may_become_wrong
+
+
+async def test_an_object_of_a_version_that_the_cluster_has_just_dropped_is_not_missing(
+    compared: Compared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "MISSING_KIND_MAX_AGE_SECONDS", -1.0)
+    monkeypatch.setitem(KINDS, ("example.com", "v1"), {"widgets": ("Widget", True)})
+    monkeypatch.setitem(DISCOVERY, "/apis", discovery_of_kinds(core=False))
+    body = manifest(("example.com", "v1", "Widget"))
+    assert (await compared.compare(body, kind="Widget")).drift.missing
+    monkeypatch.delitem(KINDS, ("example.com", "v1"))
+    monkeypatch.setitem(DISCOVERY, "/apis", discovery_of_kinds(core=False))
+    monkeypatch.setitem(KINDS, ("example.com", "v1"), {"widgets": ("Widget", True)})  # the paths are as before
+    assert await compared.compare(body, kind="Widget") == Comparison(unserved=True)
 
 
 async def test_an_object_that_another_release_took_over_is_not_corrected(compared: Compared) -> None:

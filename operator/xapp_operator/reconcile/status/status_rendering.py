@@ -38,7 +38,7 @@ from xapp_operator.domain.planning.plan_input import AttemptOutcome, DriftState,
 from xapp_operator.domain.planning.progress import NO_RETRIES, SourceRetries, find_progress
 from xapp_operator.errors import XAppError
 from xapp_operator.helm.releases.release_index import revisions_to_prune
-from xapp_operator.monitor.xapp_monitor import MonitorReport
+from xapp_operator.monitor.release_objects import MonitorReport
 from xapp_operator.reconcile.status.drift_reporting import set_drifted
 from xapp_operator.reconcile.status.status_draft import StatusDraft, attempt_to_status, store_test_run, utc
 

@@ -21,7 +21,7 @@ from xapp_operator.domain.planning.plan_input import DEPLOYED
 from xapp_operator.errors import AccessDenied, Conflict, Invalid, NotFound, QuotaExceeded
 from xapp_operator.helm.applied_objects import AppliedObject
 from xapp_operator.kube.resources import Resource
-from xapp_operator.monitor.xapp_monitor import UnlabelledObject
+from xapp_operator.monitor.release_objects import UnlabelledObject
 from xapp_operator.reconcile.drift import CorrectionRefusal, ManifestKey, load_applied
 from xapp_operator.reconcile.object_comparison import REFUSED, body_to_apply, denied_by_admission, retry_conflicts
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest

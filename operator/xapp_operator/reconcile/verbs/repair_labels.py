@@ -21,7 +21,7 @@ from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.live_objects import LiveObjectKey
-from xapp_operator.monitor.xapp_monitor import UnlabelledObject
+from xapp_operator.monitor.release_objects import UnlabelledObject
 from xapp_operator.reconcile.deployed_release import read_inventory
 from xapp_operator.reconcile.labels import predefined_labels
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest

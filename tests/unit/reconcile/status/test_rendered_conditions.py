@@ -16,7 +16,7 @@ from xapp_operator.api.status_parts import HandledAnnotations
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests, TestOutcome, TestRun
 from xapp_operator.errors import AccessDenied, FormInvalid, Invalid, SignatureInvalid, SourceUnavailable, XAppError
-from xapp_operator.monitor.xapp_monitor import MonitorReport
+from xapp_operator.monitor.release_objects import MonitorReport
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.status.status_rendering import (
     describe_release,

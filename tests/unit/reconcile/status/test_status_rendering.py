@@ -15,7 +15,7 @@ from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
 from xapp_operator.api.status_texts import CAUSE_MAX
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests
-from xapp_operator.monitor.xapp_monitor import MonitorReport
+from xapp_operator.monitor.release_objects import MonitorReport
 from xapp_operator.reconcile.status.status_draft import StatusDraft, start_attempt
 from xapp_operator.reconcile.status.status_rendering import render_status
 
