@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.charts import chart_archive
 from tests.support.release_records import copy_record, record_name, set_record_status
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
@@ -104,6 +105,17 @@ def test_damaged_records_do_not_stop_a_deletion(xapps: XAppClient, damaged: tupl
     assert helm_records(xapps) == {}
     for kind in ("deployment", "service", "configmap"):
         xapps.wait_gone(kind, "hello")
+    assert "LeftBehind" not in xapps.event_reasons()
+
+
+def test_objects_in_another_namespace_go_too_if_the_record_is_damaged(xapps: XAppClient) -> None:
+    name = f"elsewhere-{xapps.namespace}"
+    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: default}}\n"
+    xapps.apply(xapps.uploaded_manifest("hello", chart_archive({"templates/elsewhere.yaml": text})))
+    xapps.wait_ready("hello")
+    damage(xapps, 1)
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    assert name not in xapps.cluster.kubectl("get", "configmap", "--namespace=default", "-o", "name")
     assert "LeftBehind" not in xapps.event_reasons()
 
 

@@ -128,9 +128,10 @@ async def _delete_labelled_objects(
     kept: list[str] = []
     denied: list[str] = []
     unanswered: list[str] = []
+    unlisted: dict[str, str] = {}
     for resource in resources:
         try:
-            kept += await _delete_labelled_of_kind(request, context, resource)
+            kept += await _delete_labelled_of_kind(request, context, resource, unlisted)
         except NotFound:
             continue
         except AccessDenied as error:
@@ -140,6 +141,12 @@ async def _delete_labelled_objects(
     if unanswered and not _has_deletion_timed_out(request, context):
         raise KubeError(f"not all objects of the release are deleted: {'; '.join(unanswered)}")
     problems = denied[:1]
+    if unlisted:
+        cause = next(iter(unlisted.values()))
+        problems.append(
+            f"objects of the release in other namespaces may be left: {cause}. Find them with: kubectl get "
+            f"{','.join(unlisted)} --all-namespaces -l {_selector(request)}"
+        )
     if unanswered:
         problems.append(f"given up after spec.timeout; check them yourself: {'; '.join(unanswered)}")
     if kept:
@@ -150,13 +157,36 @@ async def _delete_labelled_objects(
 
 
 async def _delete_labelled_of_kind(
-    request: ReconcileRequest, context: ReconcilerContext, resource: Resource
+    request: ReconcileRequest, context: ReconcilerContext, resource: Resource, unlisted: dict[str, str]
 ) -> list[str]:
-    """Delete the objects of one kind; return those that helm keeps, as `Kind/name`."""
+    """Delete the objects of one kind; return those that helm keeps, as `Kind/name`.
+
+    The inventory and the watches tell which other namespaces have some. Where no inventory is known, all are searched.
+    A kind that may not be listed there is added to `unlisted`, with the reason.
+    """
+    if not resource.namespaced:
+        return await _delete_labelled_in(request, context, resource, None)
+    kept, monitor = await _delete_labelled_in(request, context, resource, request.namespace), context.monitor
+    known = monitor.known_objects(request.key) | {each.key for each in monitor.release_objects(request.key)}
+    namespaces = {key[1] for key in known if key[0] == resource.kind}
+    others: list[str | None] = [*sorted(namespaces - {"", request.namespace})]
+    if not monitor.has_inventory(request.key):
+        others.append(None)
+    for namespace in others:
+        try:
+            kept += await _delete_labelled_in(request, context, resource, namespace)
+        except AccessDenied as error:
+            unlisted[resource.group_resource] = error.message
+    return kept
+
+
+async def _delete_labelled_in(
+    request: ReconcileRequest, context: ReconcilerContext, resource: Resource, namespace: str | None
+) -> list[str]:
+    """Delete the objects of one kind in a namespace, or in all; return those that helm keeps."""
     client, kept = context.impersonation.client_for(request.xapp), list[str]()
-    release, selector = (request.xapp.release_name, request.namespace), f"{LABEL_XAPP}={request.xapp.metadata.name}"
-    namespace = request.namespace if resource.namespaced else None
-    found = await client.list(resource, namespace=namespace, label_selector=selector, metadata_only=True)
+    release = (request.xapp.release_name, request.namespace)
+    found = await client.list(resource, namespace=namespace, label_selector=_selector(request), metadata_only=True)
     for item in found.items:
         metadata = obj(item, "metadata")
         annotations, name = obj(metadata, "annotations"), text(metadata, "name")
@@ -165,9 +195,14 @@ async def _delete_labelled_of_kind(
         if is_kept(annotations):
             kept.append(f"{resource.kind}/{name}")
         else:
+            within = text(metadata, "namespace") or None
             with contextlib.suppress(NotFound):
-                await client.delete(resource, name, namespace=namespace, uid=text(metadata, "uid"))
+                await client.delete(resource, name, namespace=within, uid=text(metadata, "uid"))
     return kept
+
+
+def _selector(request: ReconcileRequest) -> str:
+    return f"{LABEL_XAPP}={request.xapp.metadata.name}"
 
 
 def _has_deletion_timed_out(request: ReconcileRequest, context: ReconcilerContext) -> bool:
