@@ -18,6 +18,7 @@ from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.unit.histories.situations.actions import allow, forbidden, refuse, store
 from xapp_operator.api.names import FINALIZER
 from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
 
 SECONDS = 20.0
 NOT_RENDERED = "template: hello/templates/a.yaml:1:2: nil pointer evaluating {}.a"
@@ -353,6 +354,26 @@ def test_nothing_is_taken_over_while_objects_cannot_be_read(settings: Settings) 
         assert condition(history, "Stalled", "other")[2].startswith("ConfigMap common belongs to the XApp hello, and")
 
     run_history(settings, play)
+
+
+def test_four_objects_are_read_at_once(settings: Settings) -> None:
+    """Fewer would delay an adoption, and more would load the API server."""
+    begun: list[float] = []
+
+    async def play(history: History) -> None:
+        def latency(request: ApiRequest) -> float:
+            if request.method != "GET" or "/configmaps/many-" not in request.path:
+                return 0.0
+            begun.append(history.cluster.clock.monotonic())
+            return 1.0
+
+        history.cluster.latency = latency
+        objects = {f"m{number}": COMMON.replace("common", f"many-{number}") for number in range(6)}
+        history.create(tag="one", archive=store(history, name="many", **objects), adopt=True)
+        assert await history.cluster.wait_for(lambda: history.outcome.startswith("Ready"), seconds=60.0)
+
+    run_history(settings, play)
+    assert [round(each - begun[0]) for each in begun[:6]] == [0, 0, 0, 0, 1, 1]
 
 
 def test_helm_says_which_object_it_may_not_read(settings: Settings) -> None:

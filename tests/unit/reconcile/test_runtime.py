@@ -20,6 +20,7 @@ from tests.support.fakes.histories import STORED_CHART, History, make_settings, 
 from tests.support.fakes.kinds import KINDS
 from tests.support.fakes.operator import NAMESPACE, FakeCluster, fake_credentials
 from tests.unit.histories.test_memory import find
+from tests.unit.reconcile.xapps import xapp
 from xapp_operator.api.names import FINALIZER
 from xapp_operator.common.bounded_process import ProcessResult
 from xapp_operator.config import Settings
@@ -147,6 +148,27 @@ def test_a_start_removes_what_helm_left_behind_in_an_operator_that_was_killed(tm
             assert not killed.exists()
 
     run_in_fake_time(start(), clock)
+
+
+def test_a_changed_secret_of_a_repository_is_used_at_once(tmp_path: Path) -> None:
+    clock = FakeClock()
+    repository = {
+        "metadata": {"name": "acme", "namespace": NAMESPACE, "uid": "r", "resourceVersion": "1", "generation": 1},
+        "spec": {"url": "http://127.0.0.1:1", "secretRef": {"name": "creds"}},
+    }
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "creds", "namespace": NAMESPACE}}
+    user = xapp(method="Remote Chart Repository", url="http://127.0.0.1:1", repoName="acme", chartName="hello")
+
+    async def live() -> None:
+        async with _running(tmp_path, clock) as (cluster, runtime):
+            runtime.update_repository(repository, deleted=False)
+            await asyncio.sleep(1.0)
+            before = runtime.repositories.repository_version(user)
+            cluster.create({**secret, "type": "xapp-operator.io/repository-credentials"})
+            await asyncio.sleep(1.0)
+            assert runtime.repositories.repository_version(user) != before
+
+    run_in_fake_time(live(), clock)
 
 
 def test_a_stop_ends_everything(tmp_path: Path) -> None:
