@@ -17,6 +17,8 @@ STDERR = {
     ),
     "exceeded quota": 'services "x" is forbidden: exceeded quota: q, requested: count/services=1',
     "Admission control of this cluster refuses it": 'admission webhook "x.example.com" denied the request: no',
+    "error looking up service account": 'pods "x" is forbidden: error looking up service account n/y: not found',
+    "resource name may not be empty": "failed pre-install: resource name may not be empty",
     "failed calling webhook": 'Internal error occurred: failed calling webhook "x.example.com": connection refused',
     "the cluster does not serve kind": 'resource mapping not found: no matches for kind "Widget" in version "x.io/v1"',
     "exists and belongs to no release or to another one": (
