@@ -152,7 +152,7 @@ def test_a_start_removes_what_helm_left_behind_in_an_operator_that_was_killed(tm
 
 def test_a_changed_secret_of_a_repository_is_used_at_once(tmp_path: Path) -> None:
     clock = FakeClock()
-    repository = {
+    repository: dict[str, Any] = {
         "metadata": {"name": "acme", "namespace": NAMESPACE, "uid": "r", "resourceVersion": "1", "generation": 1},
         "spec": {"url": "http://127.0.0.1:1", "secretRef": {"name": "creds"}},
     }
