@@ -122,9 +122,10 @@ class ReleaseInputsResolver:
         self._digests.pop(key, None)
 
     def source_version(self, xapp: XApp) -> Hashable:
-        """Return what changes when a running `resolve_digests` asks a source that is no longer meant."""
+        """Return what changes when a `resolve_digests` that has begun reads, or has read, what is no longer meant."""
         requested = (xapp.metadata.uid, xapp.metadata.generation)
-        return (*requested, self._repositories.repository_version(xapp))
+        archive = None if xapp.spec.method == METHOD_REMOTE else self._locate_archive(xapp)
+        return (*requested, self._repositories.repository_version(xapp), archive, self._values_versions(xapp))
 
     async def resolve_digests(self, xapp: XApp, *, revalidate: bool = False) -> Digests:
         """Return the digests of the chart and the values that `xapp` asks for now.
@@ -136,10 +137,7 @@ class ReleaseInputsResolver:
         """
         _check_namespace(xapp)
         chart_digest = await self._chart_digest(xapp, revalidate=revalidate)
-        versions = tuple(
-            self._references.resource_version(source.kind, xapp.metadata.namespace, source.name)
-            for source in xapp.spec.values_from or ()
-        )
+        versions = self._values_versions(xapp)
         cache_key = (xapp.metadata.uid, xapp.metadata.generation, chart_digest, versions)
         cached = self._digests.get(xapp.key)
         if cached is not None and cached[0] == cache_key:
@@ -209,6 +207,13 @@ class ReleaseInputsResolver:
         known = self._archives.get(xapp.key)
         is_read = known is not None and known.location.reference == ArchiveReference("ChartArchive", used or "")
         return self._chart_archives.owner_changes(xapp, used=used, add=is_read, leave_others=resolved)
+
+    def _values_versions(self, xapp: XApp) -> tuple[str | None, ...]:
+        """Return the versions of the objects of valuesFrom; None for one that is not watched, or does not exist."""
+        return tuple(
+            self._references.resource_version(source.kind, xapp.metadata.namespace, source.name)
+            for source in xapp.spec.values_from or ()
+        )
 
     def _advertise_layer(self, chart: ChartInfo, address: str) -> JsonObject:
         return advertise_address_layer(chart.values, self._settings.advertise_address_values, address)
