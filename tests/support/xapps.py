@@ -157,6 +157,16 @@ class XAppClient:
                 raise AssertionError(f"timed out after {seconds:g} s while waiting for {what}\n{status_text}")
             time.sleep(POLL_SECONDS)
 
+    def create_deployer(self, role: str = "admin") -> None:
+        """Create the service account `deployer`, and grant it a ClusterRole in the namespace."""
+        self.kubectl("create", "serviceaccount", "deployer")
+        self.grant_deployer(role)
+
+    def grant_deployer(self, role: str = "admin") -> None:
+        """Create the RoleBinding `deployer`; without it, the service account has no rights."""
+        account = f"--serviceaccount={self.namespace}:deployer"
+        self.kubectl("create", "rolebinding", "deployer", f"--clusterrole={role}", account)
+
     def event_reasons(self) -> set[str]:
         """Return the reasons of all events in the namespace."""
         return {each["reason"] for each in json.loads(self.kubectl("get", "events", "-o", "json"))["items"]}

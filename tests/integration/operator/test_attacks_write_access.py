@@ -32,9 +32,7 @@ def test_huge_rollback_to_revision_is_harmless(xapps: XAppClient) -> None:
 
 
 def test_spec_change_without_permission_is_stalled_and_names_the_permission(xapps: XAppClient) -> None:
-    xapps.kubectl("create", "serviceaccount", "deployer")
-    account = f"--serviceaccount={xapps.namespace}:deployer"
-    xapps.kubectl("create", "rolebinding", "deployer", "--clusterrole=cluster-admin", account)
+    xapps.create_deployer("cluster-admin")
     manifest = xapps.uploaded_manifest("hello", workload_chart(), serviceAccountName="deployer")
     xapps.apply(manifest)
     xapps.wait_ready("hello")

@@ -250,9 +250,7 @@ def test_a_failed_hook_of_an_uninstall_does_not_keep_the_xapp(xapps: XAppClient,
 
 
 def test_a_deletion_that_cannot_end_is_rescued_by_a_change_to_orphan(xapps: XAppClient) -> None:
-    account = f"--serviceaccount={xapps.namespace}:deployer"
-    xapps.kubectl("create", "serviceaccount", "deployer")
-    xapps.kubectl("create", "rolebinding", "deployer", "--clusterrole=admin", account)
+    xapps.create_deployer()
     deploy(xapps, serviceAccountName="deployer")
     xapps.kubectl("delete", "rolebinding", "deployer")
     xapps.kubectl("delete", "xapp", "hello", "--wait=false")
@@ -263,9 +261,7 @@ def test_a_deletion_that_cannot_end_is_rescued_by_a_change_to_orphan(xapps: XApp
 
 
 def test_a_deletion_needs_neither_values_nor_archive_nor_service_account(xapps: XAppClient) -> None:
-    account = f"--serviceaccount={xapps.namespace}:deployer"
-    xapps.kubectl("create", "serviceaccount", "deployer")
-    xapps.kubectl("create", "rolebinding", "deployer", "--clusterrole=admin", account)
+    xapps.create_deployer()
     xapps.kubectl("create", "secret", "generic", "site", "--from-literal=values.yaml=greeting: site")
     values = [{"kind": "Secret", "name": "site"}]
     manifest = deploy(xapps, serviceAccountName="deployer", valuesFrom=values)

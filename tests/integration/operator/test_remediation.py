@@ -302,10 +302,7 @@ def test_missing_permission_is_named_and_retry_at_starts_another_attempt(xapps: 
 def test_helm_acts_as_the_service_account(xapps: XAppClient) -> None:
     if xapps.cluster.audit_log is None:
         pytest.skip("only the project's own cluster lets its audit log be read")
-    xapps.kubectl("create", "serviceaccount", "deployer")
-    xapps.kubectl(
-        "create", "rolebinding", "deployer", "--clusterrole=admin", f"--serviceaccount={xapps.namespace}:deployer"
-    )
+    xapps.create_deployer()
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), serviceAccountName="deployer"))
     xapps.wait_ready("hello")
     user = f"system:serviceaccount:{xapps.namespace}:deployer"

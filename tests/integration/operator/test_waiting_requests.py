@@ -137,9 +137,7 @@ def test_a_rollback_that_cannot_succeed_is_202_at_once_with_the_cause(waiting: W
 
 
 def test_a_rollback_that_was_refused_is_no_success_although_the_xapp_is_ready(waiting: Waiting) -> None:
-    account = f"--serviceaccount={waiting.xapps.namespace}:deployer"
-    waiting.xapps.kubectl("create", "serviceaccount", "deployer")
-    waiting.xapps.kubectl("create", "rolebinding", "deployer", "--clusterrole=admin", account)
+    waiting.xapps.create_deployer()
     waiting.deploy_twice(workload_chart(), serviceAccountName="deployer")
     waiting.xapps.kubectl("delete", "rolebinding", "deployer")
     answer = waiting.roll_back(wait=LONG)
@@ -173,15 +171,13 @@ def test_a_removal_whose_hook_fails_is_200_after_the_try_without_hooks(waiting: 
 
 
 def test_a_removal_that_cannot_succeed_is_202_at_once_with_the_cause(waiting: Waiting) -> None:
-    account = f"--serviceaccount={waiting.xapps.namespace}:deployer"
-    waiting.xapps.kubectl("create", "serviceaccount", "deployer")
-    waiting.xapps.kubectl("create", "rolebinding", "deployer", "--clusterrole=admin", account)
+    waiting.xapps.create_deployer()
     waiting.deploy(workload_chart(), serviceAccountName="deployer")
     waiting.xapps.kubectl("delete", "rolebinding", "deployer")
     answer = waiting.remove(wait=LONG)
     record = answer.json()
     assert (answer.status_code, record["stalled"], record["reason"]) == (202, True, "AccessDenied"), record
-    waiting.xapps.kubectl("create", "rolebinding", "deployer", "--clusterrole=admin", account)
+    waiting.xapps.grant_deployer()
     assert waiting.http.post(waiting.path("actions"), json={"action": "retry"}).status_code == 202
     waiting.xapps.wait_gone("xapp", "hello")
     assert waiting.left() == []

@@ -141,6 +141,7 @@ def _hook_failure(matched: re.Match[str], _: str) -> XAppError:
 
 
 _FIX_VALUES_OR_CHART: Final = "Fix the values or the chart"
+_REFUSED_BY_ADMISSION: Final = f"{{message}}. Admission control of this cluster refuses it. {_FIX_VALUES_OR_CHART}"
 
 # The message is on one line. The order matters: a hook or a webhook may quote any of the later texts.
 _ERROR_RULES: Final = tuple(
@@ -180,7 +181,7 @@ _ERROR_RULES: Final = tuple(
         (r"ValidatingAdmissionPolicy 'deployer\.xapp-operator\.io'", _error(AccessDenied)),
         (
             r"admission webhook \S+ denied the request|denied request: |violates PodSecurity",
-            _error(Invalid, f"{{message}}. Admission control of this cluster refuses it. {_FIX_VALUES_OR_CHART}"),
+            _error(Invalid, _REFUSED_BY_ADMISSION),
         ),
         (_FORBIDDEN.pattern, _access_denied),
         (
@@ -195,7 +196,7 @@ _ERROR_RULES: Final = tuple(
         ),
         (
             r" is forbidden: ",
-            _error(Invalid, f"{{message}}. Admission control of this cluster refuses it. {_FIX_VALUES_OR_CHART}"),
+            _error(Invalid, _REFUSED_BY_ADMISSION),
         ),
         (
             r"\b(?P<object>\w++ \"[^\"]*\" in namespace \"[^\"]*\") exists and cannot be imported into the current "
