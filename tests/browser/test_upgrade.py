@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any, Final
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.accounts import Accounts
@@ -181,8 +182,9 @@ def preview_and_upgrade(page: Page) -> None:
     upgrade.click()
 
 
+@pytest.mark.parametrize("late", ["spec", "config"])
 def test_the_second_of_two_upgrades_is_compared_with_the_first(
-    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, late: str
 ) -> None:
     xapps.apply(xapps.uploaded_manifest(NAME, chart(), values={"greeting": "hello"}))
     xapps.wait_ready(NAME)
@@ -203,6 +205,17 @@ def test_the_second_of_two_upgrades_is_compared_with_the_first(
     preview_and_upgrade(first)
     expect(first).to_have_url(re.compile(rf"{NAME}$"))
     [waiting] = held
+    # What the first stored is read in two parts, which may come in either order.
+    seen_early = {
+        "config": second.get_by_text("Changed by somebody else"),
+        "spec": second.get_by_text("greeting: theirs"),
+    }
+
+    def delay(route: Route) -> None:
+        expect(seen_early[late].first).to_be_attached()
+        route.continue_()
+
+    second.route(re.compile(rf"/api/xapps/[^/]+/{NAME}/{late}$"), delay, times=1)
     waiting.continue_()
 
     # 412: the generation that was edited is not the one that is stored. The comparison opens.

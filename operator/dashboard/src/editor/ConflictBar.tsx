@@ -57,11 +57,6 @@ export function conflictTitle(isReplaced: boolean, { noun }: ConflictTerms = XAP
   return isReplaced ? `Somebody else replaced this ${noun}` : 'Changed by somebody else'
 }
 
-/** Returns whether the gateway refused what was sent because of a change meanwhile, and it was not edited since. */
-export function isRefusedByConflict(refusal: { error: unknown; text: string } | null, text: string): boolean {
-  return isConflictProblem(refusal?.error) && refusal?.text === text
-}
-
 export function isConflictProblem(error: unknown): boolean {
   return error instanceof Problem && CONFLICTS.has(error.status)
 }

@@ -25,7 +25,7 @@ import { Text } from '~/ui/Text'
 import { useStrayDrops } from '~/ui/useStrayDrops'
 
 import { factsOf } from './chartFacts'
-import { ConflictBar, conflictTitle, isConflictProblem, isRefusedByConflict } from '~/editor/ConflictBar'
+import { ConflictBar, conflictTitle, isConflictProblem } from '~/editor/ConflictBar'
 import { deploymentCurl, upgradeKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { HeldNotice } from './HeldNotice'
@@ -52,6 +52,14 @@ const SUMMARY_LABELS: Readonly<Record<string, string>> = {
   file: 'Chart file',
   values: 'Values',
   provenance: 'Provenance file',
+}
+
+/** Why nothing was written, and the values that were sent. */
+interface Refusal {
+  error: unknown
+  text: string
+  /** Null: nobody typed values, so `text` changes when others store theirs. */
+  typedValues: string | null
 }
 
 interface UpgradeFormProps {
@@ -84,7 +92,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
   const renderSeconds = useRenderLimit()
   const { limits } = useQuery(aboutQuery).data ?? {}
   const { right } = usePermissions(namespace, name)
-  const [error, setError] = useState<{ error: unknown; text: string } | null>(null)
+  const [error, setError] = useState<Refusal | null>(null)
   const [previewed, setPreviewed] = useState<{ result: DryRun; of: string } | null>(null)
 
   const parts = upgradeParts({ draft: draft.value, method, stored, fields })
@@ -100,8 +108,13 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
     edited.uid,
     edited.generation,
   ])
+  const refusal = (problem: unknown): Refusal => ({
+    error: problem,
+    text: form.valuesText,
+    typedValues: draft.value.valuesText,
+  })
   const failed = (problem: unknown): void => {
-    setError({ error: problem, text: form.valuesText })
+    setError(refusal(problem))
     if (isConflictProblem(problem)) refetch()
   }
   const preview = useMutation({
@@ -133,7 +146,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
   )
   const checked = (run: () => void) => () => {
     const found = form.check()
-    setError(found.size > 0 ? { error: localProblem(found), text: form.valuesText } : null)
+    setError(found.size > 0 ? refusal(localProblem(found)) : null)
     if (found.size === 0) run()
   }
   const runPreview = checked(() => preview.mutate())
@@ -178,7 +191,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
           mine={comparedText(fields, form.valuesText)}
           isReplaced={isReplaced}
           at={record === undefined ? null : isReplaced ? record.createdAt : record.updatedAt}
-          isRefused={isRefusedByConflict(error, form.valuesText)}
+          isRefused={isConflictProblem(error?.error) && error?.typedValues === draft.value.valuesText}
           isReading={configuration.uid !== uid || configuration.generation !== generation}
           onTakeTheirs={() => {
             setError(null)

@@ -25,7 +25,7 @@ import { LeaveGuard } from '~/ui/LeaveGuard'
 import { useDiscard } from '~/ui/useDiscard'
 import { useDraft } from '~/ui/useDraft'
 
-import { ConflictBar, conflictTitle, isConflictProblem, isRefusedByConflict } from '~/editor/ConflictBar'
+import { ConflictBar, conflictTitle, isConflictProblem } from '~/editor/ConflictBar'
 import { valuesCurl, valuesKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { HeldNotice } from './HeldNotice'
@@ -168,7 +168,7 @@ export function ValuesForEditing({ config, uid, generation, refetch }: ValuesFor
           mine={text}
           isReplaced={isReplaced}
           at={record === undefined ? null : isReplaced ? record.createdAt : record.updatedAt}
-          isRefused={isRefusedByConflict(refusal, text)}
+          isRefused={isConflictProblem(refusal?.error) && refusal?.text === text}
           onTakeTheirs={discard}
           onKeepMine={() => {
             setRefusal(null)
