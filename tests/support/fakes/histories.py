@@ -340,7 +340,7 @@ class History:
         (tag,) = self.deployed_tags
         assert self.live_tags == {tag}
         if status.get("heldRevision") is None:
-            assert tag == body["spec"]["values"]["tag"]
+            assert tag == body["spec"]["values"].get("tag", tag)  # others are in spec.valuesFrom
         assert self.cluster.healed or BROKEN not in tag
         assert self.cluster.condition("Stalled") is None
         assert self.cluster.condition("Reconciling") is None

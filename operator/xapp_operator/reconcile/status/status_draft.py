@@ -132,14 +132,19 @@ class StatusDraft:
         return replace(self, attempt=released, held_revision=target).with_handled(xapp, "rollback_to")
 
     def with_finished_upgrade(self, release: ObservedRelease | None, xapp: XApp) -> StatusDraft:
-        """Return the draft that has handled force-at, if its upgrade was deployed before the operator recorded that."""
+        """Return the draft that knows of an upgrade which was deployed before the operator recorded that.
+
+        It has handled force-at, and its digests are those of the release: they may have changed after it was planned.
+        """
         attempt = self.attempt
         if attempt is None or attempt.action not in (INSTALL, UPGRADE) or attempt.outcome not in HEALTH_PENDING:
             return self
         if release is None or release.status != DEPLOYED or not release.has_own_attempt:
             return self
-        is_answer = attempt.request_digest == request_digest(xapp) and release.revision > (self.release.revision or 0)
-        return self.with_handled(xapp, "force_at") if is_answer else self
+        if release.revision <= (self.release.revision or 0):
+            return self
+        draft = replace(self, attempt=replace(attempt, digests=release.digests))
+        return draft.with_handled(xapp, "force_at") if attempt.request_digest == request_digest(xapp) else draft
 
     def with_unwritten(self, newer: StatusDraft, xapp: XApp, *, same_generation: bool) -> StatusDraft:
         """Return the draft with what actions did whose outcome could not be written."""

@@ -2,7 +2,8 @@
 
 Precondition: the plan chose the action for the digests of the attempt. Install is for a release that does not exist, or
 of which only a failed record that never was deployed exists; Upgrade is for everything else, and also repairs a failed
-revision after a good one. Changes in StatusDraft: attempt, release, labelled revision.
+revision after a good one. Chart and values are read when there is a place for helm, and the attempt gets their digests.
+Changes in StatusDraft: attempt, release, labelled revision.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from xapp_operator.helm.releases.release_storage import public_description, rele
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.hook_reporting import HookReports, explain_failure, reporting_hooks
+from xapp_operator.reconcile.inputs.release_inputs import ReleaseInputs
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status.revision_history import find_rollback_target
 from xapp_operator.reconcile.status.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
@@ -56,12 +58,18 @@ async def deploy(
     """
     target = find_rollback_target(request.draft.history)
     known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
+    planned, loaded = attempt, attempt.digests
 
     async def run(slot: HelmSlot) -> tuple[Digests, ReleaseResult]:
+        nonlocal loaded
         on_start()
-        return await _run_helm(action, request, context, slot, recorded=recorded)
+        inputs = await _load_inputs(request, context)
+        loaded = inputs.digests
+        return loaded, await _run_helm(action, request, context, slot, inputs, recorded=recorded)
 
     attempt, done = await run_step(request, context, attempt, run, urgent=False)
+    if loaded != planned.digests:  # chart or values changed while it waited: the tries before were of others
+        attempt = replace(attempt, digests=loaded, first_at=planned.last_at, count=1)
     if done is not None:
         digests, result = done
         request.draft = replace(request.draft, release=_release_status(request, digests, result))
@@ -217,12 +225,22 @@ def release_labels(xapp: str, digests: Digests, *, attempt: str) -> dict[str, st
     }
 
 
-async def _run_helm(
-    action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext, slot: HelmSlot, *, recorded: str
-) -> tuple[Digests, ReleaseResult]:
+async def _load_inputs(request: ReconcileRequest, context: ReconcilerContext) -> ReleaseInputs:
     if not request.restore(context.xapps.get(request.key)):
         raise StepInterrupted  # its values may be dropped, and those of another generation are not meant
-    inputs, spec = await context.inputs.load(request.xapp), request.xapp.spec
+    return await context.inputs.load(request.xapp)
+
+
+async def _run_helm(
+    action: Install | Upgrade,
+    request: ReconcileRequest,
+    context: ReconcilerContext,
+    slot: HelmSlot,
+    inputs: ReleaseInputs,
+    *,
+    recorded: str,
+) -> ReleaseResult:
+    spec = request.xapp.spec
     if action.take_ownership:
         await require_free_objects(request, context, inputs, upgrade=isinstance(action, Upgrade))
     if inputs.chart.info.external_refs:
@@ -250,7 +268,7 @@ async def _run_helm(
     )
     _drop_large_values(request, context)
     run = context.helm.install if isinstance(action, Install) else context.helm.upgrade
-    return inputs.digests, await run(helm_request, slot=slot)
+    return await run(helm_request, slot=slot)
 
 
 def history_max(request: ReconcileRequest, context: ReconcilerContext) -> int:
