@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final, cast
 
 import kopf
-from kopf._cogs.structs.credentials import Vault  # kopf takes one as an argument, but does not export it
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import FIELD_MANAGER, FINALIZER, GROUP, REPOSITORY_PLURAL, VERSION, XAPP_PLURAL
 from xapp_operator.config import Settings
+from xapp_operator.handlers.kopf_connections import KopfConnections
 from xapp_operator.reconcile.runtime import OperatorRuntime
 
 DELETE_WAIT_SECONDS: Final = 5.0
@@ -46,20 +46,6 @@ class _ConstantDiffBaseStorage(kopf.DiffBaseStorage):
 
     def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
         pass
-
-
-class _Connections(Vault):
-    """The connections of kopf, which are closed when its last task has ended.
-
-    kopf would close them earlier, so that its last tasks would open others; and not at all when it is cancelled while
-    it starts.
-    """
-
-    async def close(self) -> None:
-        pass
-
-    async def close_at_end(self) -> None:
-        await super().close()
 
 
 def build_registry(runtime: OperatorRuntime) -> kopf.OperatorRegistry:
@@ -118,7 +104,7 @@ async def run_operator(runtime: OperatorRuntime, settings: Settings, *, on_start
         Exception: of the first task of kopf that failed.
     """
     _quiet_kopf_logs()
-    connections = _Connections()
+    connections = KopfConnections()
     tasks = await kopf.spawn_tasks(
         registry=build_registry(runtime),
         standalone=True,

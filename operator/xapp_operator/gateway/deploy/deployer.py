@@ -131,10 +131,11 @@ class Deployer:
 
         Raises:
             FormInvalid: when the identity would change.
+            ValuesInvalid: when no values were sent and the current ones are nested too deep.
             PreconditionFailed: when it is not the expected XApp any more.
             XAppError: as `create`.
         """
-        desired = desired_upgrade(current, submission)
+        desired = await asyncio.to_thread(desired_upgrade, current, submission)
         if desired.chart is not None or desired.form.is_upload:
             await self._render(caller, desired, for_display=False, upgrade=True)
         else:
@@ -146,7 +147,7 @@ class Deployer:
 
     async def preview_upgrade(self, caller: Caller, current: JsonObject, submission: Submission) -> RenderedChart:
         """Return what `upgrade` would deploy, not masked; nothing is changed. Raises as `upgrade`."""
-        desired = desired_upgrade(current, submission)
+        desired = await asyncio.to_thread(desired_upgrade, current, submission)
         await self._replace_spec(caller, current, desired, dry_run=True)
         return await self._render(caller, desired, for_display=True, upgrade=_is_released(current))
 

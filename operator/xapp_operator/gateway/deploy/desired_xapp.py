@@ -9,6 +9,7 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import METHOD_UPLOAD, XAppSpec
 from xapp_operator.api.names import ANNOTATION_VALUES_TEXT, API_VERSION, XAPP_KIND
 from xapp_operator.common.text import quote_input
+from xapp_operator.domain.chart_values.values import merge_values
 from xapp_operator.errors import FieldError, IdentityConflict
 from xapp_operator.gateway.charts.uploads import UploadedChart
 from xapp_operator.gateway.deploy.forms import FORM_PART, IDENTITY_FIELDS, REQUIRED_REMOTE_FIELDS, Form
@@ -65,6 +66,8 @@ def desired_upgrade(current: JsonObject, submission: Submission) -> DesiredXApp:
 
     Raises:
         FormInvalid: when the identity would change, or an upload has no chart.
+        ValuesInvalid: when no values were sent and the current ones are nested too deep: they were not read in full, so
+            to keep them would overwrite them.
     """
     current_spec, form = obj(current, "spec"), submission.form
     _require_same_identity(current_spec, form)
@@ -74,6 +77,8 @@ def desired_upgrade(current: JsonObject, submission: Submission) -> DesiredXApp:
     sent = submission.values or SentValues({}, kept_text=kept_text_of(current))
     if submission.values is not None:
         spec["values"] = sent.values
+    else:
+        merge_values(obj(current_spec, "values"))
     if not form.is_upload:
         spec.pop("archive", None)
     else:

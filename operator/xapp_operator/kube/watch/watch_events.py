@@ -59,13 +59,22 @@ def parse_watch_event(line: bytes) -> WatchEvent:
 
 
 async def read_watch_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[WatchEvent]:
-    """Yield the events in the body of a watch, and copy each byte of a line at most twice.
+    """Yield the events in the body of a watch.
+
+    Raises:
+        ApiUnavailable: as `read_lines` does.
+        KubeError: as `parse_watch_event` does.
+    """
+    async for line in read_lines(chunks):
+        yield await run_sized(len(line), parse_watch_event, line)
+
+
+async def read_lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """Yield the lines in the body of a watch without their ends, and copy each byte at most twice.
 
     An incomplete last line is dropped: the next watch starts before it.
 
-    Raises:
-        ApiUnavailable: for a line over `LINE_MAX_BYTES`, which no API server sends.
-        KubeError: as `parse_watch_event` does.
+    Raises ApiUnavailable for a line over `LINE_MAX_BYTES`, which no API server sends.
     """
     pending: list[bytes] = []
     size = 0
@@ -80,4 +89,4 @@ async def read_watch_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Watc
         if size > LINE_MAX_BYTES:
             raise ApiUnavailable(f"the Kubernetes API sent a watch event of more than {LINE_MAX_BYTES} bytes")
         for line in filter(None, complete):
-            yield await run_sized(len(line), parse_watch_event, line)
+            yield line

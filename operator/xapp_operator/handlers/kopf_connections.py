@@ -1,0 +1,81 @@
+"""The connections of kopf to the API server.
+
+kopf decodes and copies whole objects, which Python does only up to some hundred levels. A deeper object would stop the
+operator, or could never be deleted, so kopf gets every response without what is nested too deep. It does not write that
+back: its patches hold only what it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar, cast
+
+import aiohttp
+import kopf
+from kopf._cogs.structs.credentials import KubeContext, Vault, VaultKey  # kopf takes a vault, but does not export it
+
+from xapp_operator.api.json import Json
+from xapp_operator.common.off_loop import run_sized
+from xapp_operator.domain.bounded_json import loads_bounded, prune_json
+from xapp_operator.kube.watch.watch_events import read_lines
+
+T = TypeVar("T")
+
+
+class KopfConnections(Vault):
+    """The connections of kopf, whose responses are bounded, and which are closed when its last task has ended.
+
+    kopf would close them earlier, so that its last tasks would open others; and not at all when it is cancelled while
+    it starts.
+    """
+
+    def extended(
+        self, factory: Callable[[KubeContext], T], purpose: str | None = None
+    ) -> AsyncIterator[tuple[VaultKey, KubeContext, T]]:
+        return super().extended(lambda info: factory(_with_bounded_responses(info)), purpose)
+
+    async def close(self) -> None:
+        pass
+
+    async def close_at_end(self) -> None:
+        await super().close()
+
+
+def _with_bounded_responses(info: KubeContext) -> kopf.AiohttpSession:
+    """Return the session that kopf would create, but with bounded responses. kopf closes it."""
+    info = cast("kopf.ConnectionInfo", info)  # as `login` in kopf_operator.py returns it
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ssl=info.as_ssl_context()),
+        headers=info.as_http_headers(),
+        proxy=info.proxy_url,
+        response_class=_BoundedResponse,
+    )
+    return kopf.AiohttpSession(server=info.server, aiohttp_session=session)
+
+
+class _BoundedResponse(aiohttp.ClientResponse):
+    async def start(self, connection: Any) -> aiohttp.ClientResponse:
+        await super().start(connection)
+        self.content = cast("aiohttp.StreamReader", _BoundedContent(self.content))
+        return self
+
+    async def json(self, **_: Any) -> Any:
+        return await super().json(loads=_loads_text)
+
+
+class _BoundedContent:
+    """The body of a response: as it is, or as the lines of a watch."""
+
+    def __init__(self, content: aiohttp.StreamReader) -> None:
+        self._content = content
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+    async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
+        async for line in read_lines(self._content.iter_chunked(size)):
+            yield await run_sized(len(line), prune_json, line) + b"\n"
+
+
+def _loads_text(text: str) -> Json:
+    return loads_bounded(text.encode())

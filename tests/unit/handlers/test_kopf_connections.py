@@ -1,0 +1,196 @@
+"""kopf goes on with objects that are nested deeper than Python can decode or copy, and changes nothing in them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from aiohttp import web
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import FINALIZER, GROUP, REPOSITORY_PLURAL, VERSION, XAPP_PLURAL
+from xapp_operator.config import Settings
+from xapp_operator.domain.bounded_json import LEVELS_MAX
+from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, deeper_than
+from xapp_operator.handlers.kopf_operator import run_operator
+from xapp_operator.kube.credentials import ConnectionInfo
+from xapp_operator.reconcile.runtime import OperatorRuntime
+
+API_VERSION = f"{GROUP}/{VERSION}"
+KINDS = {XAPP_PLURAL: "XApp", REPOSITORY_PLURAL: "ChartRepository"}
+TOKEN = "secret-token"
+WAIT_SECONDS = 30
+LEVELS = [90, 600, 1_500, 9_000]
+
+
+def object_text(name: str, levels: int, *, deleted: bool = False, kind: str = "XApp") -> str:
+    metadata: dict[str, Any] = {"name": name, "namespace": "ran", "uid": f"uid-{name}", "resourceVersion": "1"}
+    if deleted:
+        metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER]}
+        metadata["annotations"] = {f"{GROUP}/kopf-managed": "yes"}
+    whole = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": {"values": "VALUES"}}
+    return json.dumps(whole).replace('"VALUES"', '{"a":' * levels + "1" + "}" * levels)
+
+
+class DeepApiServer:
+    """Serves one list and one watch of each kind, and records what is patched."""
+
+    def __init__(self) -> None:
+        self.listed: dict[str, list[str]] = {plural: [] for plural in KINDS}
+        self.watched: dict[str, list[str]] = {plural: [] for plural in KINDS}
+        self.patches: dict[str, list[JsonObject]] = {}
+        self.tokens: set[str] = set()
+        self.patched = asyncio.Event()
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator[str]:
+        application = web.Application()
+        for path in ("/api", "/apis", "/api/v1", f"/apis/{API_VERSION}"):
+            application.router.add_get(path, self._discover)
+        application.router.add_get(f"/apis/{API_VERSION}/{{plural}}", self._list_or_watch)
+        application.router.add_patch(f"/apis/{API_VERSION}/namespaces/ran/{{plural}}/{{name}}", self._patch)
+        runner = web.AppRunner(application, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        try:
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        finally:
+            await runner.cleanup()
+
+    async def _discover(self, request: web.Request) -> web.Response:
+        version = {"groupVersion": API_VERSION, "version": VERSION}
+        kinds = {"namespaces": "Namespace"} if request.path == "/api/v1" else KINDS
+        resources = [
+            {
+                "name": plural,
+                "singularName": kind.lower(),
+                "kind": kind,
+                "namespaced": kind != "Namespace",
+                "verbs": ["list", "watch", "patch"],
+            }
+            for plural, kind in kinds.items()
+        ]
+        groups = [{"name": GROUP, "preferredVersion": version, "versions": [version]}]
+        return web.json_response({"versions": ["v1"], "groups": groups, "resources": resources})
+
+    async def _list_or_watch(self, request: web.Request) -> web.StreamResponse:
+        self.tokens.add(request.headers.get("Authorization", ""))
+        plural = request.match_info["plural"]
+        if "watch" not in request.query:
+            body = f'{{"metadata":{{"resourceVersion":"1"}},"items":[{",".join(self.listed[plural])}]}}'
+            return web.Response(text=body, content_type="application/json")
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        for each in self.watched[plural]:
+            # In pieces, as a network delivers it.
+            line = f'{{"type":"ADDED","object":{each}}}\n'.encode()
+            for start in range(0, len(line), 1_000):
+                await response.write(line[start : start + 1_000])
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def _patch(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        self.patches.setdefault(name, []).extend(json.loads(await request.text()))
+        self.patched.set()
+        levels = int(name.split("-")[-1])
+        return web.Response(text=object_text(name, levels), content_type="application/json")
+
+
+class Runtime:
+    """What kopf needs of a runtime; it records the bodies that it gets."""
+
+    def __init__(self, server: str) -> None:
+        self.bodies: dict[str, JsonObject] = {}
+        self.came = asyncio.Event()
+        self.kube = SimpleNamespace(credentials=SimpleNamespace(connection=self._connection))
+        self._server = server
+
+    async def _connection(self) -> ConnectionInfo:
+        return ConnectionInfo(
+            server=self._server,
+            token=TOKEN,
+            ca_data=None,
+            certificate_data=None,
+            private_key_data=None,
+            insecure=True,
+            proxy=None,
+        )
+
+    def update_xapp(self, body: JsonObject) -> None:
+        self.bodies[text(obj(body, "metadata"), "name")] = body
+        self.came.set()
+
+    def update_repository(self, body: JsonObject, *, deleted: bool) -> None:
+        assert not deleted
+        self.update_xapp(body)
+
+    async def wait_removed(self, body: JsonObject, *, seconds: float) -> bool:
+        self.update_xapp(body)
+        return True
+
+
+@asynccontextmanager
+async def running_kopf(runtime: Runtime) -> AsyncIterator[asyncio.Task[None]]:
+    operator = asyncio.create_task(
+        run_operator(cast("OperatorRuntime", runtime), Settings(), on_started=lambda: None), name="operator"
+    )
+    try:
+        yield operator
+    finally:
+        operator.cancel()
+        await asyncio.wait([operator])
+
+
+async def run_until(runtime: Runtime, api: DeepApiServer, *, names: set[str], patched: set[str]) -> None:
+    """Run kopf until the handlers got all `names` and the API server patches for all `patched`."""
+    async with running_kopf(runtime) as operator, asyncio.timeout(WAIT_SECONDS):
+        while not (names <= runtime.bodies.keys() and patched <= api.patches.keys()):
+            waits = [asyncio.create_task(event.wait()) for event in (runtime.came, api.patched)]
+            done, _ = await asyncio.wait([*waits, operator], return_when=asyncio.FIRST_COMPLETED)
+            for wait in waits:
+                wait.cancel()
+            assert operator not in done, "kopf has ended"
+            runtime.came.clear()
+            api.patched.clear()
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+@pytest.mark.parametrize("how", ["listed", "watched"])
+async def test_deep_objects_get_the_finalizer_and_nothing_else(
+    how: str, levels: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    api = DeepApiServer()
+    deep, other = f"deep-{levels}", "other-1"
+    repository = f"repository-{levels}"
+    found: dict[str, list[str]] = getattr(api, how)
+    found[XAPP_PLURAL] += [object_text(deep, levels), object_text(other, 1)]
+    found[REPOSITORY_PLURAL].append(object_text(repository, levels, kind="ChartRepository"))
+    async with api.serve() as server:
+        runtime = Runtime(server)
+        await run_until(runtime, api, names={deep, other, repository}, patched={deep, other})
+
+    for name in (deep, other):
+        assert [op for op in api.patches[name] if op["op"] != "test"] == [
+            {"op": "add", "path": "/metadata/finalizers", "value": [FINALIZER]}
+        ]
+    for name in (deep, repository):
+        values = obj(obj(runtime.bodies[name], "spec"), "values")
+        assert deeper_than(values, MAX_DEPTH) == (levels > MAX_DEPTH)  # so that it is refused
+        assert not deeper_than(runtime.bodies[name], LEVELS_MAX)
+    assert api.tokens == {f"Bearer {TOKEN}"}
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+async def test_deep_objects_that_are_deleted_lose_the_finalizer(levels: int) -> None:
+    api, name = DeepApiServer(), f"deep-{levels}"
+    api.listed[XAPP_PLURAL].append(object_text(name, levels, deleted=True))
+    async with api.serve() as server:
+        await run_until(Runtime(server), api, names={name}, patched={name})
+    assert [op for op in api.patches[name] if op["op"] != "test"] == [{"op": "remove", "path": "/metadata/finalizers"}]
