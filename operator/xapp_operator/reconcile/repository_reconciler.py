@@ -280,8 +280,10 @@ def _secret_names(model: ChartRepository) -> frozenset[str]:
 def _seconds_until_due(model: ChartRepository, *, now: float) -> float:
     """Return in how many seconds the repository is to be looked at, when nothing but its stored status is known."""
     status = model.status
-    age = -1.0 if status.last_fetched is None else now - status.last_fetched.timestamp()
-    if not _is_ready(model) or age < 0:  # a time in the future is of a clock that jumped
+    if status.last_fetched is None or not _is_ready(model):
+        return 0.0
+    age = now - status.last_fetched.timestamp()
+    if age < 0:  # a time in the future is of a clock that jumped
         return 0.0
     return max(0.0, model.spec.interval_seconds - age)
 

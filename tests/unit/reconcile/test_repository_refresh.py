@@ -188,6 +188,7 @@ async def test_a_repository_that_is_deleted_while_its_status_is_written_stays_aw
         (partial(looked_at, -3600), None),
         (partial(looked_at, 10, ready="False"), None),
         (partial(looked_at, 10, generation=0), None),
+        (lambda: {key: value for key, value in looked_at(10).items() if key != "lastFetched"}, None),
         (partial(looked_at, 10), "now"),
         (partial(looked_at, 3600), "2020-01-01T00:00:00Z"),
         (partial(looked_at, 3600), "2999-01-01T00:00:00Z"),
@@ -199,6 +200,7 @@ async def test_a_repository_that_is_deleted_while_its_status_is_written_stays_aw
         "of a clock that was ahead",
         "failed",
         "of an earlier spec",
+        "without its time",
         "asked for",
         "old, and asked for before",
         "old, and asked for since",
@@ -280,6 +282,15 @@ async def test_what_was_asked_of_a_deleted_repository_is_not_asked_of_its_succes
     setup.show(new_version(repository(setup.server.url), 4, uid="again"))
     await eventually(lambda: setup.charts == [1, 1], what="the status of the second one")
     assert setup.server.requests[INDEX] == 1
+
+
+async def test_the_credentials_of_a_deleted_repository_are_not_kept(setup: Setup) -> None:
+    setup.ask(None)
+    await eventually(lambda: setup.charts == [1], what="the first status")
+    await setup.end_of_looks()
+    assert setup.repositories._loaded
+    setup.repositories.update(new_version(setup.stored, 2), deleted=True)
+    assert not setup.repositories._loaded
 
 
 async def test_a_repository_is_not_looked_at_when_its_deleted_predecessor_was_due(setup: Setup) -> None:

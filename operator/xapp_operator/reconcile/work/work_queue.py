@@ -56,7 +56,7 @@ class WorkQueue:
     def add_after(self, key: NamespacedName, delay: float) -> None:
         """Queue `key` in `delay` seconds; of several delays of one key the earliest counts."""
         loop = asyncio.get_running_loop()
-        at = loop.time() + max(delay, 0.0)
+        at = loop.time() + delay
         known = self._delayed.get(key)
         if known is None or known.when() > at:
             self.cancel_delayed(key)

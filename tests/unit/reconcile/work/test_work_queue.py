@@ -256,6 +256,25 @@ async def test_a_paused_job_lets_others_work_and_goes_on_when_a_worker_is_free()
     await asyncio.gather(task, return_exceptions=True)
 
 
+async def test_a_job_that_does_not_pause_again_keeps_its_worker() -> None:
+    queue, ended = WorkQueue(), asyncio.Event()
+
+    async def job(key: NamespacedName) -> None:
+        async with workers.pausing(key) as pause:
+            pause()
+        async with workers.pausing(key):
+            pass
+        ended.set()
+
+    workers = Workers(queue, count=1)
+    task = asyncio.create_task(workers.run(job))
+    queue.add(A)
+    await settle()
+    assert ended.is_set()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 async def test_a_job_that_is_cancelled_while_paused_leaves_its_worker_to_others() -> None:
     queue, jobs, paused = WorkQueue(), Jobs(), asyncio.Event()
     tasks: list[asyncio.Task[object]] = []
