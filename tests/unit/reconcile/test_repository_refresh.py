@@ -62,6 +62,7 @@ class Setup:
     def __init__(self, server: ChartServer) -> None:
         self.server = server
         self.charts: list[int] = []
+        self.ready: list[str] = []
         self.changes: list[tuple[str, str]] = []
         self.stored: dict[str, Any] = repository(server.url)
         self.before_answer: Callable[[], None] = lambda: None
@@ -71,7 +72,10 @@ class Setup:
         self.repositories: RepositoryReconciler
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        if request.method == "GET":
+            return web.json_response({"kind": "Status", "code": 403, "reason": "Forbidden"}, status=403)
         status = (await request.json())["status"]
+        self.ready += [each["status"] for each in status["conditions"] if each["type"] == "Ready"]
         self.charts += [status["charts"]] if "charts" in status else []
         self.before_answer()
         self.writing += 1
@@ -186,6 +190,7 @@ async def test_a_repository_that_is_deleted_while_its_status_is_written_stays_aw
         (dict, None),
         (partial(looked_at, 301), None),
         (partial(looked_at, -3600), None),
+        (partial(looked_at, -0.9), None),
         (partial(looked_at, 10, ready="False"), None),
         (partial(looked_at, 10, generation=0), None),
         (lambda: {key: value for key, value in looked_at(10).items() if key != "lastFetched"}, None),
@@ -198,6 +203,7 @@ async def test_a_repository_that_is_deleted_while_its_status_is_written_stays_aw
         "new",
         "older than the interval",
         "of a clock that was ahead",
+        "of a clock that was a little ahead",
         "failed",
         "of an earlier spec",
         "without its time",
@@ -273,24 +279,41 @@ async def test_an_index_is_read_again_once_and_not_at_every_later_look(setup: Se
     assert setup.server.requests[INDEX] == 2
 
 
-async def test_what_was_asked_of_a_deleted_repository_is_not_asked_of_its_successor(setup: Setup) -> None:
+@pytest.mark.parametrize("seen", [True, False], ids=["deletion seen", "deletion not seen"])
+async def test_what_was_asked_of_a_deleted_repository_is_not_asked_of_its_successor(setup: Setup, seen: bool) -> None:
     setup.ask(None)
     await eventually(lambda: setup.charts == [1], what="the first status")
     await setup.end_of_looks()
     setup.show(new_version(repository(setup.server.url, asked="now"), 2))
-    setup.repositories.update(new_version(repository(setup.server.url), 3), deleted=True)
+    if seen:
+        setup.repositories.update(new_version(repository(setup.server.url), 3), deleted=True)
     setup.show(new_version(repository(setup.server.url), 4, uid="again"))
     await eventually(lambda: setup.charts == [1, 1], what="the status of the second one")
     assert setup.server.requests[INDEX] == 1
 
 
-async def test_the_credentials_of_a_deleted_repository_are_not_kept(setup: Setup) -> None:
+async def test_nothing_of_a_deleted_repository_is_kept(setup: Setup) -> None:
     setup.ask(None)
     await eventually(lambda: setup.charts == [1], what="the first status")
     await setup.end_of_looks()
-    assert setup.repositories._loaded
-    setup.repositories.update(new_version(setup.stored, 2), deleted=True)
-    assert not setup.repositories._loaded
+    repositories = setup.repositories
+    assert repositories._loaded
+    assert repositories._index_digests
+    repositories.update(new_version(setup.stored, 2), deleted=True)
+    assert not repositories._loaded
+    assert not repositories._index_digests
+
+
+async def test_a_repository_that_does_not_answer_is_not_ready(setup: Setup) -> None:
+    setup.show(repository("http://127.0.0.1:9"))
+    await eventually(lambda: setup.ready == ["False"], what="the status")
+
+
+async def test_a_repository_whose_credentials_may_not_be_read_is_not_ready(setup: Setup) -> None:
+    body = repository(setup.server.url)
+    body["spec"]["secretRef"] = {"name": "forbidden"}
+    setup.show(body)
+    await eventually(lambda: setup.ready == ["False"], what="the status")
 
 
 async def test_a_repository_is_not_looked_at_when_its_deleted_predecessor_was_due(setup: Setup) -> None:
