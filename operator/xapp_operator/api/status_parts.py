@@ -42,7 +42,9 @@ class LastAttempt(Model):
     permanent: bool | None = Field(None, description="true: trying again without a change cannot help.")
     message: CauseMessage | None = Field(None, description="Helm's own error, trimmed.")
     reason: StatusText | None = Field(None, description="The condition reason of a failure.")
-    rollback_to: StatusMessage | None = Field(None, description="The value of rollback-to that asked for it.")
+    rollback_to: StatusMessage | None = Field(
+        None, description="The value of rollback-to that asked for it, or the revision that is held."
+    )
     request_digest: DigestText | None = Field(
         None, description="First 40 hex digits of the sha256 of retry-at and force-at when it began: it answers them."
     )

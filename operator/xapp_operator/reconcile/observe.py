@@ -45,7 +45,7 @@ from xapp_operator.reconcile.inputs.release_inputs import DIGEST_LENGTH
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
-from xapp_operator.reconcile.status.revision_history import add_known_health, build_history
+from xapp_operator.reconcile.status.revision_history import add_known_health, build_history, find_copies
 from xapp_operator.reconcile.status.status_draft import (
     MAX_REVISION_DIGITS,
     RequestField,
@@ -162,6 +162,7 @@ class Observer:
         return Observation(
             state=ObservedState(
                 release=release,
+                held_copies=find_copies(draft.held_revision, draft.history, release_status),
                 record_damaged=damaged,
                 label_outdated=label_outdated,
                 manifest_problem=manifest_problem,

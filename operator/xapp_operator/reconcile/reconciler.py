@@ -52,7 +52,7 @@ from xapp_operator.reconcile.verbs.deploy import deploy
 from xapp_operator.reconcile.verbs.maintenance import run_maintenance
 from xapp_operator.reconcile.verbs.reject import reject
 from xapp_operator.reconcile.verbs.release_records import change_records
-from xapp_operator.reconcile.verbs.rollback import find_rollback_cause, rollback
+from xapp_operator.reconcile.verbs.rollback import find_rollback_cause, find_rollback_request, rollback
 from xapp_operator.reconcile.verbs.run_tests import end_tests, start_tests
 from xapp_operator.reconcile.verbs.uninstall import delete_orphans, uninstall
 from xapp_operator.reconcile.work.source_backoff import SourceBackoff
@@ -285,7 +285,7 @@ class Reconciler:
             digests=None if isinstance(observation.desired, XAppError) else observation.desired,
             generation=planned.generation,
             now=self._clock.now(),
-            rollback_to=observation.requests.rollback_value if isinstance(action, Rollback) and action.hold else "",
+            rollback_to=find_rollback_request(action, observation.requests),
             request_digest=observation.requests.digest,
             rollback_cause=find_rollback_cause(action, request, root_cause=observation.live.message),
         )

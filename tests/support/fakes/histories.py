@@ -22,6 +22,7 @@ from tests.support.fakes.helm_records import (
     manifest_of,
     objects_of,
     owned,
+    read_history,
     record_secret,
     record_target,
     render,
@@ -65,7 +66,7 @@ spec:
     metadata: {labels: {app: hello}}
     spec: {containers: [{name: main, image: "example.com/xapp:{{ .Values.tag }}"}]}
 """
-_CHART = Chart(
+CHART = Chart(
     {"name": "hello", "version": "0.1.0"},
     {"tag": "one"},
     {"templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": DEPLOYMENT},
@@ -138,6 +139,8 @@ class History:
     """The XApp as it was when it went away, and the revisions that were left then."""
     tokens: int = 0
     orphaned: bool = False
+    hold: tuple[str, int, int, str] | None = None
+    """The uid and generation of the XApp for which a revision was held last, the revision, and its tag."""
     on_note: list[Callable[[str], None]] = field(default_factory=list)
     """Called with each thing that a user does."""
 
@@ -185,9 +188,9 @@ class History:
         record: Json = {
             "name": "hello",
             "info": {"first_deployed": now, "last_deployed": now, "status": status, "description": "by hand"},
-            "chart": {"metadata": _CHART.metadata, "values": _CHART.values},
+            "chart": {"metadata": CHART.metadata, "values": CHART.values},
             "config": {"tag": tag},
-            "manifest": manifest_of(render(_CHART, {"tag": tag}, "hello")),
+            "manifest": manifest_of(render(CHART, {"tag": tag}, "hello")),
             "hooks": [],
             "version": 1,
             "namespace": NAMESPACE,
@@ -221,6 +224,11 @@ class History:
     def _records(self) -> list[Json]:
         secrets = (each for each in self.cluster.server.all("secrets") if each["type"] == "helm.sh/release.v1")
         return sorted(secrets, key=lambda each: int(each["metadata"]["labels"]["version"]))
+
+    @property
+    def records(self) -> list[Json]:
+        """Return the records of the release as helm finds them, oldest first."""
+        return read_history(self._records(), NAMESPACE, "hello")
 
     @property
     def deployed_tags(self) -> list[str]:
@@ -339,11 +347,43 @@ class History:
         assert not any(each.get("wasHealthy") for each in status["history"] if each["revision"] in broken)
         (tag,) = self.deployed_tags
         assert self.live_tags == {tag}
-        if status.get("heldRevision") is None:
+        if self._held_tag(body) is not None:
+            assert tag == self._held_tag(body), f"not what is held: {self.hold}"
+        else:
             assert tag == body["spec"]["values"].get("tag", tag)  # others are in spec.valuesFrom
         assert self.cluster.healed or BROKEN not in tag
         assert self.cluster.condition("Stalled") is None
         assert self.cluster.condition("Reconciling") is None
+
+    def watch_holds(self) -> None:
+        """Take note of each revision that is held from now on."""
+
+        def note_change(plural: str, body: Json) -> None:
+            if plural == "xapps" and body["metadata"]["name"] == "hello":
+                self._note_hold(body)
+
+        def note_removal(*_: object) -> None:
+            if not self.cluster.revisions:
+                self.hold = None
+
+        self.cluster.server.on_stored.append(note_change)
+        self.cluster.server.on_removed.append(note_removal)
+
+    def _note_hold(self, body: Json) -> None:
+        """Take note of a revision that the status calls held, or of its copy, if it is pruned already."""
+        held, metadata = body.get("status", {}).get("heldRevision"), body["metadata"]
+        if held is None or body["status"]["observedGeneration"] != metadata["generation"]:
+            return
+        tag = self.tags.get(held) or self._held_tag(body) or next(iter(self.deployed_tags), None)
+        if tag is not None and (self._held_tag(body) is None or self.hold is None or self.hold[2] != held):
+            self.hold = metadata["uid"], metadata["generation"], held, tag
+
+    def _held_tag(self, body: Json) -> str | None:
+        """Return what must run although the spec may differ; a change of the spec ends that."""
+        metadata = body["metadata"]
+        if self.hold is None or self.hold[:2] != (metadata["uid"], metadata["generation"]):
+            return None
+        return self.hold[3]
 
     def _check_removals(self) -> None:
         """The finalizer is dropped only when the release is gone, or is to stay."""
@@ -408,6 +448,7 @@ def run_history(
                 history.removed.append((body, cluster.revisions))
                 history.orphaned = history.orphaned or body["spec"]["deletionPolicy"] == "Orphan"
 
+        history.watch_holds()
         cluster.server.on_removed.append(note_removal)
         watch(history)
         await cluster.start()

@@ -14,6 +14,7 @@ from hypothesis import settings as property_settings
 from hypothesis import strategies as st
 
 from tests.support.fakes.helm import Fault
+from tests.support.fakes.helm_by_hand import roll_back_by_hand, upgrade_by_hand
 from tests.support.fakes.histories import GOOD_TAGS, History, run_history
 from tests.support.fakes.operator import BROKEN, Kill
 from tests.support.properties import must_occur, occurred
@@ -120,6 +121,14 @@ orphanings = events(
 creations = events("create", lambda tag: lambda history: history.create(tag=tag), st.sampled_from(GOOD_TAGS))
 removals = events("uninstall by hand", _call(History.uninstall_by_hand), st.just(""))
 leftovers = events("left", lambda status: lambda history: history.leave_behind(status), st.sampled_from(LEFT_BEHIND))
+upgrades_by_hand = events(
+    "upgrade by hand",
+    lambda given: lambda history: upgrade_by_hand(history, given[0], status=given[1]),
+    st.tuples(st.sampled_from([*GOOD_TAGS, BROKEN]), st.sampled_from(["deployed", "deployed", "failed"])),
+)
+rollbacks_by_hand = events(
+    "rollback by hand", lambda number: lambda history: roll_back_by_hand(history, number), st.integers(1, 5)
+)
 heals = events("heal", _call(lambda history: history.cluster.heal()), st.just(""))
 
 first = st.sampled_from([*GOOD_TAGS, GOOD_TAGS[0], BROKEN])
@@ -182,7 +191,19 @@ def test_deletions_under_kills_and_faults(settings: Settings, tag: str, on_failu
     tag=first,
     on_failure=remedy,
     happened=st.lists(
-        tags | changes | changes | kills | remedies | suspensions | requests | rollbacks | removals | leftovers | heals,
+        tags
+        | changes
+        | changes
+        | kills
+        | remedies
+        | suspensions
+        | requests
+        | rollbacks
+        | removals
+        | leftovers
+        | heals
+        | upgrades_by_hand
+        | rollbacks_by_hand,
         max_size=8,
     ),
 )
@@ -190,6 +211,35 @@ def test_anything_users_and_other_helms_do(
     settings: Settings, tag: str, on_failure: str, happened: list[Event]
 ) -> None:
     play(settings, tag, on_failure, happened)
+
+
+@must_occur(held=10, killed=5)
+@HISTORIES
+@given(
+    happened=st.lists(
+        st.one_of(upgrades_by_hand, rollbacks_by_hand, leftovers, rollbacks, kills, requests, changes),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_what_is_held_stays_in_force_until_the_spec_changes(settings: Settings, happened: list[Event]) -> None:
+    async def happen(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(12.0)
+        history.set_tag("two")
+        await history.cluster.wait(12.0)
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(12.0)
+        assert history.hold is not None
+        for event in happened:
+            event.act(history)
+            await history.cluster.wait(event.pause)
+
+    def check(history: History) -> None:
+        if history.outcome == "Ready RollbackSucceeded":
+            occurred("held")
+
+    _count(run_history(settings, happen, check))
 
 
 @must_occur(rolled_back=25)

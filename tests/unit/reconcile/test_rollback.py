@@ -17,6 +17,7 @@ from xapp_operator.domain.planning.plan_input import (
     INSTALL,
     ROLLBACK,
     UPGRADE,
+    AnnotationRequests,
     Attempt,
     AttemptOutcome,
     Digests,
@@ -27,7 +28,7 @@ from xapp_operator.domain.planning.plan_input import (
 )
 from xapp_operator.reconcile.reconcile_context import ReconcileRequest
 from xapp_operator.reconcile.status.status_draft import StatusDraft, request_digest, rolled_back_attempt
-from xapp_operator.reconcile.verbs.rollback import failed_test, find_rollback_cause
+from xapp_operator.reconcile.verbs.rollback import failed_test, find_rollback_cause, find_rollback_request
 
 UPGRADED = Attempt(UPGRADE, AttemptOutcome.RELEASED, Digests("c", "v"), first_at=1.0, last_at=2.0)
 UNHEALTHY = RollbackCause(revision=1, reason=Reason.HEALTH_CHECK_FAILED, message="pod a-0: OOMKilled")
@@ -54,6 +55,19 @@ def test_what_was_rolled_back_counts_as_an_upgrade_that_failed_for_good(
     recorded = rolled_back_attempt(attempt, RollbackCause(revision=1, reason=reason, message="no"))
     expected = replace(UPGRADED, outcome=outcome, permanent=True, reason=reason, message=f"no; {ADVICE}")
     assert recorded == expected
+
+
+@pytest.mark.parametrize(
+    ("action", "answered"),
+    [
+        (Rollback(1, hold=True), "1@again"),
+        (Rollback(1, hold=True, again=True), "1"),
+        (Rollback(1), ""),
+        (Upgrade(), ""),
+    ],
+)
+def test_only_a_rollback_that_was_requested_answers_a_request(action: HelmAction, answered: str) -> None:
+    assert find_rollback_request(action, AnnotationRequests(rollback_value="1@again")) == answered
 
 
 def cause_of(previous: Attempt | None, *, action: HelmAction = TO_FIRST, test: TestRun | None = None) -> object:
@@ -134,6 +148,28 @@ def test_a_requested_rollback_that_had_ended_holds_its_revision(
     draft = replace(StatusDraft.from_status(asked, now=2.0), attempt=attempt)
     there = ObservedRelease(5, DEPLOYED, "hello", digests, has_own_attempt=True, modified_at=1.0, past_revisions=stored)
     assert draft.with_finished_rollback(there, asked).held_revision == held
+
+
+@pytest.mark.parametrize(
+    ("held", "digests", "now_held"),
+    [(1, Digests("c", "old"), 3), (1, Digests("c", "other"), 1), (None, Digests("c", "old"), None)],
+)
+def test_a_rollback_to_what_is_held_that_had_ended_answers_no_request(
+    held: int | None, digests: Digests, now_held: int | None
+) -> None:
+    body = raw()
+    body["metadata"]["annotations"] = {ANNOTATION_ROLLBACK_TO: "1@again"}
+    body["status"]["history"] = [
+        {"revision": 3, "status": "superseded", "chartDigest": "c", "valuesDigest": "old"},
+    ]
+    asked = XApp.model_validate(body)
+    attempt = Attempt(ROLLBACK, AttemptOutcome.RUNNING, None, first_at=1.0, last_at=2.0, rollback_to="3")
+    draft = replace(StatusDraft.from_status(asked, now=2.0), attempt=attempt, held_revision=held)
+    there = ObservedRelease(5, DEPLOYED, "hello", digests, has_own_attempt=True, modified_at=1.0)
+    found = draft.with_finished_rollback(there, asked)
+    assert (found.held_revision, found.handled.rollback_to) == (now_held, None)
+    assert found.attempt is not None
+    assert (found.attempt.outcome is AttemptOutcome.RELEASED) is (now_held == 3)
 
 
 @pytest.mark.parametrize(

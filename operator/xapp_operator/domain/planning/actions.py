@@ -36,10 +36,14 @@ class Adopt:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """Roll back to `revision`; `hold` keeps it there until the generation changes."""
+    """Roll back to `revision`; `hold` keeps it there until the generation changes.
+
+    `again`: it is held already, and somebody has changed the release.
+    """
 
     revision: int
     hold: bool = False
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

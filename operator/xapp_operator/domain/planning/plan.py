@@ -22,8 +22,11 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
                                                                 when it is in force, or when the rollback failed until
                                                                 spec.timeout had passed
     dependsOn forms a cycle                                     Wait, stalled; after an upgrade that failed for good,
-                                                                Rollback first
-    a revision is held                                          Nothing, until the generation changes
+                                                                and to a revision that is held, Rollback first
+    a revision is held                                          Nothing, until the generation changes; if it is not in
+                                                                force, Rollback to it or a copy of it, with back-off;
+                                                                without either, or when that failed for good or until
+                                                                spec.timeout had passed, Wait, stalled
     the ChartRepository of spec.repoName does not exist         SaveRepository
     chart or values are not available                           Wait
     an attempt at the same digests failed                       Wait with back-off; then Rollback, or Wait, stalled
@@ -262,10 +265,12 @@ def _plan_damaged_record(inputs: PlanInput) -> Action | None:
 
 
 def _plan_dependency_cycle(inputs: PlanInput) -> Action | None:
-    """Stall in a cycle whatever else is wrong; only the rollback of a failed upgrade comes before."""
+    """Stall in a cycle whatever else is wrong; only a rollback of what should not be in force comes before."""
     cycle = plan_dependency_cycle(inputs)
     if cycle is None:
         return None
+    if isinstance(restoring := plan_held_revision(inputs), Rollback):
+        return restoring
     after_failure = plan_after_failed_attempt(inputs)
     if isinstance(after_failure, Rollback):
         return after_failure

@@ -171,6 +171,7 @@ class ObservedState:
 
     release: ObservedRelease | None = None
     releases_unavailable: XAppError | None = None  # why it is not known whether there is a release
+    held_copies: frozenset[int] = frozenset()  # the held revision, and those into which rollbacks have copied it
     record_damaged: ReleaseRecordDamaged | None = None  # why the newest revision cannot be read
     label_outdated: bool = False  # the label of the newest revision has another status than its record
     manifest_problem: str = ""  # why it is not known which objects the deployed revision consists of
@@ -205,7 +206,7 @@ class Attempt:
     permanent: bool = False
     reason: str = Reason.INSTALL_FAILED
     message: str = ""
-    rollback_to: str = ""  # the annotation's value, for a rollback that it requested
+    rollback_to: str = ""  # the annotation's value, for a rollback that it requested; or the held revision
     request_digest: str = ""  # of the values of retry-at and force-at when it began
     hook: HookReference | None = None  # the one that helm waits for, or that failed
     rollback_cause: RollbackCause | None = None  # of a rollback that nobody requested, until it has succeeded

@@ -8,7 +8,14 @@ from __future__ import annotations
 from xapp_operator.api.conditions import Reason
 from xapp_operator.domain.planning.actions import Action, Nothing, RejectRequest, RejectRollback, Rollback, Wait
 from xapp_operator.domain.planning.plan_failures import backoff_wait
-from xapp_operator.domain.planning.plan_input import DEPLOYED, FAILED, ROLLBACK, ObservedRelease, PlanInput
+from xapp_operator.domain.planning.plan_input import (
+    DEPLOYED,
+    FAILED,
+    ROLLBACK,
+    AttemptOutcome,
+    ObservedRelease,
+    PlanInput,
+)
 from xapp_operator.errors import KubeError
 
 
@@ -42,16 +49,38 @@ def _find_rollback_problem(inputs: PlanInput, release: ObservedRelease) -> str |
     return None
 
 
-def plan_held_revision(inputs: PlanInput) -> Nothing | None:
-    """Leave the revision that rollback-to asked for, until the generation changes."""
-    if inputs.held_revision is None or not inputs.generation_observed:
+def plan_held_revision(inputs: PlanInput) -> Action | None:
+    """Keep the revision that rollback-to asked for in force until the generation changes, or the release is gone."""
+    held, release = inputs.held_revision, inputs.release
+    if held is None or release is None or not inputs.generation_observed:
         return None
-    if inputs.release is None or inputs.release.status != DEPLOYED:
-        return None
-    return Nothing(
-        f"rolled back to revision {inputs.held_revision}, which is held until values, version or another field of the "
-        "spec changes"
-    )
+    if release.status == DEPLOYED and release.revision <= held:
+        return None  # another release: its revisions count from 1 again
+    copies = inputs.observed.held_copies.intersection(release.revisions)
+    if release.status == DEPLOYED and release.revision in copies:
+        return Nothing(
+            f"rolled back to revision {held}, which is held until values, version or another field of the spec changes"
+        )
+    if not copies:
+        stored = ", ".join(map(str, sorted(release.revisions)))
+        message = (
+            f"revision {held} is held, but is no longer in force, and no longer stored. Change values, version or "
+            f"another field of the spec, or set rollback-to to one of {stored}."
+        )
+        return Wait(Reason.ROLLBACK_FAILED, message, stalled=True)
+    return _restore_held_revision(inputs, held if held in copies else max(copies))
+
+
+def _restore_held_revision(inputs: PlanInput, revision: int) -> Action:
+    last = inputs.attempt
+    failed = last is not None and last.action == ROLLBACK and last.outcome is AttemptOutcome.FAILED
+    if last is None or not failed or last.rollback_to.partition("@")[0] != str(revision):
+        return Rollback(revision, hold=True, again=True)
+    if last.permanent or inputs.timed_out(last):
+        message = f"{last.message}; revision {revision} is held: change the spec, or set the annotation retry-at"
+        return Wait(last.reason, message, stalled=True)
+    waiting = backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED)
+    return waiting or Rollback(revision, hold=True, again=True)
 
 
 def plan_request_without_effect(inputs: PlanInput, settled: Wait | Nothing) -> RejectRequest | None:

@@ -13,6 +13,8 @@ from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.work.work_queue import NamespacedName
 
 UNSETTLED_SECONDS: Final = 60.0
+_ROLLBACK_TO: Final = "Rollback to "
+"""So helm describes a rollback; the number of the revision follows."""
 
 
 def build_history(
@@ -52,9 +54,26 @@ def build_history(
     )
 
 
+def find_copies(revision: int | None, history: Iterable[RevisionStatus], deployed: ReleaseStatus) -> frozenset[int]:
+    """Return `revision` and all revisions into which rollbacks have copied it, as helm describes them.
+
+    The labels do not tell that: an upgrade by a person inherits them. `deployed` was deployed last.
+    """
+    if revision is None:
+        return frozenset()
+    described = {each.revision: each.description for each in history}
+    if deployed.revision is not None:
+        described[deployed.revision] = deployed.description
+    copies = {revision}
+    for number, description in sorted(described.items()):  # a copy comes after what it was copied from
+        if description in {f"{_ROLLBACK_TO}{each}" for each in copies}:
+            copies.add(number)
+    return frozenset(copies)
+
+
 def _action_of(release: ReleaseStatus, draft: StatusDraft) -> str | None:
     """Return what made the deployed revision; after an automatic rollback, the attempt is the upgrade that failed."""
-    if release.description is not None and release.description.startswith("Rollback to "):
+    if release.description is not None and release.description.startswith(_ROLLBACK_TO):
         return ROLLBACK
     return draft.attempt.action if draft.attempt else None
 

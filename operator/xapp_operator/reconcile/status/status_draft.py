@@ -115,11 +115,12 @@ class StatusDraft:
         return replace(self, attempt=rolled_back_attempt(attempt, attempt.rollback_cause)) if is_over else self
 
     def _with_finished_request(self, attempt: Attempt, release: ObservedRelease, xapp: XApp) -> StatusDraft:
-        """Return the draft that holds the revision of rollback-to, if it is what is deployed.
+        """Return the draft that holds the revision of rollback-to, or the one held before, if it is what is deployed.
 
         The revision itself may be gone then: a full history is pruned after the rollback.
         """
-        if not attempt.rollback_to or attempt.rollback_to != requested_value(xapp, "rollback_to"):
+        is_requested = attempt.rollback_to == requested_value(xapp, "rollback_to")
+        if not attempt.rollback_to or not (is_requested or self.held_revision is not None):
             return self
         known = {each.revision: (each.chart_digest, each.values_digest) for each in self.history}
         target = int(attempt.rollback_to.partition("@")[0])
@@ -129,7 +130,8 @@ class StatusDraft:
         if release.digests is None and target in release.revisions:
             return self  # it may be what another helm has deployed: the rollback is done again
         released = replace(attempt, outcome=AttemptOutcome.RELEASED)
-        return replace(self, attempt=released, held_revision=target).with_handled(xapp, "rollback_to")
+        draft = replace(self, attempt=released, held_revision=target)
+        return draft.with_handled(xapp, "rollback_to") if is_requested else draft
 
     def with_finished_upgrade(self, release: ObservedRelease | None, xapp: XApp) -> StatusDraft:
         """Return the draft that knows of an upgrade which was deployed before the operator recorded that.

@@ -2,7 +2,8 @@
 
 Adopt: a user installed the release from the desired chart and values, so the XApp only becomes its owner. This labels
 the release record, and RepairLabels labels the objects; nothing else changes. Changes in StatusDraft: an attempt as
-after an install, so that unhealthy objects are reported and never rolled back.
+after an install, so that unhealthy objects are reported and never rolled back; a revision that was held of a release
+before is no longer held.
 
 Unlock: the newest revision is pending, and no helm process works on it any more. Helm reads the status in the payload
 of the release Secret and finds the Secret by its label, so both change together. Changes in StatusDraft: `unlocked`,
@@ -63,7 +64,8 @@ async def _adopt(action: Adopt, request: ReconcileRequest, context: ReconcilerCo
     attempt = start_attempt(
         None, action=INSTALL, digests=action.digests, generation=xapp.generation, now=context.clock.now()
     )
-    request.draft = replace(request.draft, attempt=replace(attempt, outcome=AttemptOutcome.RELEASED))
+    attempt = replace(attempt, outcome=AttemptOutcome.RELEASED)
+    request.draft = replace(request.draft, attempt=attempt, held_revision=None)
     context.events.record(
         request.raw,
         reason="Adopted",

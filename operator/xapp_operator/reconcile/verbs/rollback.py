@@ -1,4 +1,4 @@
-"""Rollback: an upgrade failed, never became healthy or failed its tests, or rollback-to requests a revision.
+"""Rollback: an upgrade failed, never became healthy or failed its tests; or rollback-to requests or holds a revision.
 
 Changes in StatusDraft: attempt, held revision, handled rollback-to. A failed upgrade stays recorded, so that the same
 digests are not tried again.
@@ -20,7 +20,7 @@ from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.api.status_parts import RollbackCause
 from xapp_operator.domain.planning.actions import HelmAction, Rollback
 from xapp_operator.domain.planning.plan_failures import unhealthy_message
-from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, TestOutcome, TestRun
+from xapp_operator.domain.planning.plan_input import AnnotationRequests, Attempt, AttemptOutcome, TestOutcome, TestRun
 from xapp_operator.errors import NotFound
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.requests import RollbackRequest
@@ -59,13 +59,15 @@ async def rollback(
         await context.helm.rollback(helm_request, slot=slot)
 
     attempt, _ = await run_step(request, context, attempt, run, urgent=False)
-    handled = action.hold and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
+    requested = action.hold and not action.again
+    handled = requested and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
     if attempt.outcome is AttemptOutcome.RELEASED:
         context.monitor.forget_inventory(request.key)
         if action.hold:
-            handled = True
+            handled = requested
             request.draft = replace(request.draft, held_revision=action.revision)
-            message = f"rolled back to revision {action.revision}, as rollback-to asked"
+            cause = "as rollback-to asked" if requested else "which is held"
+            message = f"rolled back to revision {action.revision}, {cause}"
             context.events.record(request.raw, reason=Reason.ROLLBACK_SUCCEEDED, message=message)
         elif attempt.rollback_cause is not None:
             attempt = rolled_back_attempt(previous or attempt, attempt.rollback_cause)
@@ -96,6 +98,13 @@ def failed_test(test: TestRun | None, *, revision: int | None) -> TestRun | None
     if test is None or test.requested or test.outcome is not TestOutcome.FAILED or test.revision != revision:
         return None
     return test
+
+
+def find_rollback_request(action: HelmAction, requests: AnnotationRequests) -> str:
+    """Return the value of rollback-to that `action` answers, or the revision that it holds again; else nothing."""
+    if not isinstance(action, Rollback) or not action.hold:
+        return ""
+    return str(action.revision) if action.again else requests.rollback_value
 
 
 def find_rollback_cause(action: HelmAction, request: ReconcileRequest, *, root_cause: str) -> RollbackCause | None:

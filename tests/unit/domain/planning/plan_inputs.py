@@ -150,6 +150,7 @@ def plan_input(
             helm_running=helm_running,
             namespace_terminating=terminating,
             unready_dependencies=waiting_for,
+            held_copies=frozenset() if held is None else frozenset({1, 2, 3}),
             **(observed or {}),
         ),
         desired=desired,

@@ -378,10 +378,9 @@ def test_rules_apply_in_their_order() -> None:
         ),
         ({"requests": AnnotationRequests(rollback_to=1)}, RejectRequest("rollback-to", "")),
         ({"observed": ObservedState(ours, unready_dependencies=("b",))}, Rollback(1, hold=True)),
-        (
-            {"requests": AnnotationRequests()},
-            HELD_AT_1,
-        ),
+        ({"requests": AnnotationRequests()}, wait(Reason.ROLLBACK_FAILED, stalled=True)),
+        ({"observed": ObservedState(ours, held_copies=frozenset({1}))}, Rollback(1, hold=True, again=True)),
+        ({"observed": ObservedState(ours, held_copies=frozenset({1, 2}))}, HELD_AT_1),
         (
             {"held_revision": None, "attempt": None, "observed": ObservedState(ours, repository_missing=True)},
             SaveRepository(),

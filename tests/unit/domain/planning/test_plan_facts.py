@@ -69,7 +69,10 @@ NO_TRUTH = {False, "", None}
         (ObservedRelease, {"past_revisions": ()}),
         (LabelState, {}),
         (DriftState, {"objects": ()}),
-        (ObservedState, {"unready_dependencies": (), "dependency_cycle": (), "dependents": ()}),
+        (
+            ObservedState,
+            {"unready_dependencies": (), "dependency_cycle": (), "dependents": (), "held_copies": frozenset()},
+        ),
         (Attempt, {"generation": -1, "count": 1, "reason": Reason.INSTALL_FAILED}),
         (AnnotationRequests, {}),
         (PlanInput, {"generation_observed": True, "health": HealthStatus.UNKNOWN}),

@@ -107,7 +107,6 @@ ROLLBACK_AND_HOLD = [
     ),
     case("hold-ends-with-the-generation", plan_input(HELD_OLD, held=1, current=False), Upgrade()),
     case("hold-ends-when-removed-by-hand", plan_input(held=1), Install()),
-    case("hold-ends-when-broken-by-hand", plan_input(release("failed", earlier=DEPLOYED_BEFORE), held=1), Upgrade()),
 ]
 
 STATES = [
@@ -379,7 +378,7 @@ RELEASE_RECORDS = [
     case("unknown-objects-and-other-digests", plan_input(release(digests=OLD), observed=UNKNOWN_OBJECTS), Upgrade()),
     case(
         "unknown-objects-of-a-held-revision",
-        plan_input(release(digests=OLD), observed=UNKNOWN_OBJECTS, held=1),
+        plan_input(HELD_OLD, observed=UNKNOWN_OBJECTS, held=1),
         wait(Reason.CHART_INVALID, stalled=True),
     ),
     case(

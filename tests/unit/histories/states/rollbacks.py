@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tests.support.fakes.helm import Fault
+from tests.support.fakes.helm_by_hand import delete_record
 from tests.support.fakes.operator import BROKEN, Kill
 from tests.unit.histories.states.deploying import MANY, end_the_faults, install, slow_helm
 from tests.unit.histories.states.scene import Scene, State
 from tests.unit.histories.test_kills import UNAVAILABLE
-from xapp_operator.domain.planning.actions import Unlock
+from xapp_operator.domain.planning.actions import Rollback, Unlock
 
 ROLLED_BACK = "Stalled HealthCheckFailed"
 
@@ -67,6 +68,27 @@ async def hold_a_revision(scene: Scene) -> None:
     await scene.until_ready()
 
 
+async def bring_a_held_revision_back(scene: Scene) -> None:
+    await hold_a_revision(scene)
+    slow_helm(scene)
+    scene.history.leave_behind("failed")
+    await scene.until(lambda: isinstance(scene.action, Rollback))
+
+
+async def bring_a_held_revision_back_again_later(scene: Scene) -> None:
+    await hold_a_revision(scene)
+    scene.history.cluster.helm.faults = [Fault(UNAVAILABLE, writes=2)] * MANY
+    scene.history.leave_behind("failed")
+    await scene.until_waiting("RollbackFailed")
+
+
+async def have_lost_a_held_revision(scene: Scene) -> None:
+    await hold_a_revision(scene)
+    for revision in (1, 3):
+        delete_record(scene.history, revision)
+    await scene.until_waiting("RollbackFailed", stalled=True)
+
+
 async def roll_back_by_request_again_later(scene: Scene) -> None:
     await have_two_revisions(scene)
     scene.history.cluster.helm.faults = [Fault(UNAVAILABLE, writes=2)] * MANY
@@ -82,5 +104,8 @@ STATES = {
     "rollback that is tried again": State(roll_back_again_later, recover=end_the_faults, end=ROLLED_BACK),
     "rolling back by request": State(be_rolled_back_by_request),
     "holding a revision": State(hold_a_revision),
+    "bringing a held revision back": State(bring_a_held_revision_back),
+    "held revision that is tried again": State(bring_a_held_revision_back_again_later, recover=end_the_faults),
+    "a held revision is gone": State(have_lost_a_held_revision),
     "requested rollback that is tried again": State(roll_back_by_request_again_later, recover=end_the_faults),
 }

@@ -15,6 +15,7 @@ from xapp_operator.reconcile.status.revision_history import (
     HealthMarks,
     add_known_health,
     build_history,
+    find_copies,
 )
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 
@@ -161,3 +162,28 @@ def test_the_health_of_earlier_revisions_comes_from_the_history() -> None:
     assert [each.was_healthy for each in found.past_revisions] == [None, True, None]
     found = add_known_health(release(*past), [])
     assert [each.was_healthy for each in found.past_revisions] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("held", "descriptions", "newest", "copies"),
+    [
+        (None, {3: "Rollback to 1"}, "Rollback to 1", set()),
+        (1, {}, None, {1}),
+        (1, {}, "Upgrade complete", {1}),
+        (1, {}, "Rollback to 1", {1, 9}),
+        (1, {}, "Rollback to 11", {1}),
+        (1, {3: "Rollback to 1", 2: "Upgrade complete"}, "Upgrade complete", {1, 3}),
+        (1, {5: "Rollback to 3", 3: "Rollback to 1"}, "Rollback to 5", {1, 3, 5, 9}),
+        (1, {5: "Rollback to 3", 3: "Rollback to 2"}, "Rollback to 5", {1}),
+        (1, {9: "Rollback to 1"}, "Upgrade complete", {1}),
+    ],
+)
+def test_copies_of_a_revision_are_found_by_the_descriptions_of_rollbacks(
+    held: int | None, descriptions: dict[int, str], newest: str | None, copies: set[int]
+) -> None:
+    history = [
+        RevisionStatus(revision=number, status="superseded", description=each) for number, each in descriptions.items()
+    ]
+    assert find_copies(held, history, ReleaseStatus(revision=9, description=newest)) == copies
+    others = copies - {9} if 9 not in descriptions else copies | {9}
+    assert find_copies(held, history, ReleaseStatus()) == others

@@ -1,0 +1,50 @@
+"""What a person does with helm to the release of a history: the new revision inherits the labels of the one before."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from tests.support.fakes.api_server import target_of
+from tests.support.fakes.helm_records import manifest_of, objects_of, owned, record_secret, record_target, render
+from tests.support.fakes.histories import CHART, History
+from tests.support.fakes.json_patch import Json
+from tests.support.fakes.operator import NAMESPACE
+
+
+def upgrade_by_hand(history: History, tag: str, *, status: str = "deployed") -> None:
+    """Upgrade the release, or leave the new revision in another status."""
+    history.note(f"upgrade by hand to {tag}: {status}")
+    if history.records:
+        manifest = manifest_of(render(CHART, {"tag": tag}, "hello"))
+        source = {**history.records[-1], "config": {"tag": tag}, "manifest": manifest}
+        _add_revision(history, source, "Upgrade complete", status=status)
+
+
+def roll_back_by_hand(history: History, revision: int) -> None:
+    """Roll back to a revision, if it is stored."""
+    history.note(f"roll back by hand to {revision}")
+    source = next((each for each in history.records if each["version"] == revision), None)
+    if source is not None:
+        _add_revision(history, source, f"Rollback to {revision}", status="deployed")
+
+
+def delete_record(history: History, revision: int) -> None:
+    history.note(f"delete the record of revision {revision}")
+    history.cluster.server.delete(record_target(NAMESPACE, "hello", revision), {})
+
+
+def _add_revision(history: History, source: Json, description: str, *, status: str) -> None:
+    before, now, server = history.records, history.cluster.clock.now(), history.cluster.server
+    times = {"last_deployed": datetime.fromtimestamp(now, UTC).isoformat(), "description": description}
+    number = before[-1]["version"] + 1
+    record = {**source, "version": number, "info": {**source["info"], **times, "status": status}}
+    server.create(record_target(NAMESPACE, "hello", number), record_secret(record, "createdAt", now=now))
+    if status != "deployed":
+        return
+    for each in objects_of(record["manifest"]):
+        server.apply(target_of(each, namespace=NAMESPACE), owned(each, "hello", NAMESPACE), manager="helm")
+    for each in before:
+        if each["info"]["status"] == "deployed":
+            superseded = {**each, "info": {**each["info"], "status": "superseded"}}
+            target = record_target(NAMESPACE, "hello", each["version"])
+            server.patch(target, record_secret(superseded, "modifiedAt", now=now), manager="")
