@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import STORED_CHART, History, run_history
 from tests.unit.histories.test_adoption import condition, create_other
+from tests.unit.histories.test_retries import REFUSED
 from xapp_operator.config import Settings
 
 SOON_SECONDS = 10.0
@@ -45,3 +47,58 @@ def test_a_step_of_a_person_that_ends_is_followed_at_once(settings: Settings) ->
         await wait_for_step(history, "upgrade")
 
     run_history(settings, play)
+
+
+@pytest.mark.parametrize("suspend", [True, False])
+@pytest.mark.parametrize("made_by", ["a person", "an earlier XApp"])
+def test_a_release_that_was_adopted_stays_the_xapps_own_after_a_persons_rollback(
+    settings: Settings, made_by: str, suspend: bool
+) -> None:
+    async def play(history: History) -> None:
+        if made_by == "a person":
+            history.install_by_hand("one")
+        else:
+            history.cluster.create(STORED_CHART)
+            create_other(history, "other", tag="one", releaseName="hello", deletionPolicy="Orphan")
+            await history.cluster.wait(SOON_SECONDS)
+            history.cluster.delete("other")
+        history.create(tag="two", adopt=True)
+        await wait_for_step(history, "upgrade")
+        history.edit(adopt=False, suspend=suspend)
+        await history.cluster.wait(SOON_SECONDS)
+        history.rollback_by_hand(1)
+        await history.cluster.wait(SOON_SECONDS)
+        assert history.deployed_tags == (["one"] if suspend else ["two"])
+        history.delete()
+        await history.cluster.wait(SOON_SECONDS)
+        history.removed = [each for each in history.removed if each[0]["metadata"]["name"] == "hello"]
+        history.orphaned = False
+
+    history = run_history(settings, play)
+    assert history.outcome == "gone"
+    assert history.cluster.revisions == {}
+    assert history.live_tags == set()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_spec_that_returns_to_what_was_rolled_back_to_runs_no_helm(settings: Settings, killed: bool) -> None:
+    """The history is full, so the failed revision between the target and its copy is deleted."""
+
+    async def play(history: History) -> None:
+        history.create(tag="one", maxHistory=3)
+        for tag in ("two", "three"):
+            await history.cluster.wait(SOON_SECONDS)
+            history.set_tag(tag)
+        await history.cluster.wait(SOON_SECONDS)
+        history.cluster.helm.refusals['{"tag": "bad"}'] = Fault(REFUSED, writes=1)
+        history.set_tag("bad")
+        await wait_for_step(history, "rollback")
+        await history.cluster.wait(SOON_SECONDS)
+        assert history.cluster.revisions == {2: "superseded", 3: "superseded", 5: "deployed"}
+        if killed:
+            history.cluster.restart()
+        history.set_tag("three")
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready RollbackSucceeded"
+    assert [each.command for each in history.helm_steps] == ["install", "upgrade", "upgrade", "upgrade", "rollback"]

@@ -86,12 +86,11 @@ class ReleaseWatch:
         latest = revisions[-1]
         earlier = {info.attempt for info in revisions[:-1]}
         rolling_back = latest.status == "pending-rollback" and _is_rolling_back(attempt, latest)
-        # A person's upgrade inherits the labels of the previous revision, with digests that are no longer right.
-        inherited = len(revisions) > 1 and latest.attempt != "" and latest.attempt == revisions[-2].attempt
+        inherited = len(revisions) > 1 and _inherits_labels(latest, revisions[-2])
         return ObservedRelease(
             revision=latest.revision,
             status=latest.status,
-            owner=latest.xapp or None,
+            owner=_owner(revisions),
             digests=None if inherited else _digests(latest),
             has_own_attempt=rolling_back or (latest.attempt != "" and latest.attempt not in earlier),
             modified_at=float(latest.modified),
@@ -196,6 +195,23 @@ async def read_release_record(kube: KubeReader, namespace: str, name: str, revis
         return await asyncio.to_thread(decode_release, secret)  # a large record must not delay leases and probes
     except ReleaseRecordDamaged as error:
         raise type(error)(f"Secret {secret_name}: {error.message}") from error
+
+
+def _owner(revisions: tuple[RevisionInfo, ...]) -> str | None:
+    """Return the XApp that has installed, upgraded or adopted a release last, or None if no XApp has.
+
+    Revisions that helm deploys for a person have labels of earlier ones, also of those from before an adoption.
+    """
+    *_, (xapp, _) = dict.fromkeys((info.xapp, info.attempt) for info in revisions)
+    return xapp or None
+
+
+def _inherits_labels(info: RevisionInfo, previous: RevisionInfo) -> bool:
+    """Return whether a person's upgrade has made a revision: its digests are those of the one before, and wrong.
+
+    A rollback has the labels of an earlier one, and right digests. The revisions between may have been deleted since.
+    """
+    return info.attempt != "" and info.attempt == previous.attempt and info.revision == previous.revision + 1
 
 
 def _is_rolling_back(attempt: Attempt | None, latest: RevisionInfo) -> bool:

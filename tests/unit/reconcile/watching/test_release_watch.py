@@ -116,6 +116,39 @@ async def test_one_digest_alone_counts_as_none(setup: Setup, missing: str) -> No
     assert found.digests is None
 
 
+async def test_a_copy_keeps_its_digests_when_the_revisions_between_are_deleted(setup: Setup) -> None:
+    for revision in (5, 7):
+        setup.store(revision, "deployed", **OURS, **{ATTEMPT: "five"})
+    await setup.start()
+    found = setup.release()
+    assert found is not None
+    assert found.digests == Digests("c", "v")
+
+
+@pytest.mark.parametrize(
+    ("labels", "owner"),
+    [
+        ([("", ""), ("hello", "two"), ("", "")], "hello"),  # a person's rollback to before the adoption
+        ([("", ""), ("", ""), ("hello", "three"), ("", "")], "hello"),
+        ([("other", "one"), ("hello", "two"), ("other", "one")], "hello"),
+        ([("hello", "one"), ("other", "two"), ("other", "two")], "other"),
+        ([("hello", "one"), ("other", "two"), ("hello", "three"), ("other", "two")], "hello"),
+        ([("hello", "one"), ("", "")], None),  # installed by a person
+        ([("", ""), ("", "")], None),
+    ],
+)
+async def test_a_revision_with_the_labels_of_an_earlier_one_changes_no_owner(
+    setup: Setup, labels: list[tuple[str, str]], owner: str | None
+) -> None:
+    for revision, (xapp, attempt) in enumerate(labels, start=1):
+        given = {"xapp-operator.io/xapp": xapp, ATTEMPT: attempt}
+        setup.store(revision, "deployed", **{key: value for key, value in given.items() if value})
+    await setup.start()
+    found = setup.release()
+    assert found is not None
+    assert found.owner == owner
+
+
 @pytest.mark.parametrize(
     ("attempts", "has_own", "has_digests"),
     [
