@@ -39,9 +39,9 @@ class HelmUser:
         """Run a plain `helm test`; return whether all tests passed."""
         return self._run("test", release, "--timeout", "60s").returncode == 0
 
-    def uninstall(self, release: str) -> None:
+    def uninstall(self, release: str, *, keep_history: bool = False) -> None:
         """Run a plain `helm uninstall`."""
-        self._helm("uninstall", release)
+        self._helm("uninstall", release, *(["--keep-history"] if keep_history else []))
 
     def history(self, release: str) -> list[dict[str, Any]]:
         """Return the revisions that `helm history` lists, oldest first."""
