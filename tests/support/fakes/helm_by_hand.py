@@ -11,13 +11,16 @@ from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 
 
-def upgrade_by_hand(history: History, tag: str, *, status: str = "deployed") -> None:
-    """Upgrade the release, or leave the new revision in another status."""
+def upgrade_by_hand(history: History, tag: str, *, status: str = "deployed", number: int | None = None) -> None:
+    """Upgrade the release, or leave the new revision in another status.
+
+    `number`: of the new revision, if helm has read an earlier history.
+    """
     history.note(f"upgrade by hand to {tag}: {status}")
     if history.records:
         manifest = manifest_of(render(CHART, {"tag": tag}, "hello"))
         source = {**history.records[-1], "config": {"tag": tag}, "manifest": manifest}
-        _add_revision(history, source, "Upgrade complete", status=status)
+        _add_revision(history, source, "Upgrade complete", status=status, number=number)
 
 
 def roll_back_by_hand(history: History, revision: int) -> None:
@@ -33,10 +36,10 @@ def delete_record(history: History, revision: int) -> None:
     history.cluster.server.delete(record_target(NAMESPACE, "hello", revision), {})
 
 
-def _add_revision(history: History, source: Json, description: str, *, status: str) -> None:
+def _add_revision(history: History, source: Json, description: str, *, status: str, number: int | None = None) -> None:
     before, now, server = history.records, history.cluster.clock.now(), history.cluster.server
     times = {"last_deployed": datetime.fromtimestamp(now, UTC).isoformat(), "description": description}
-    number = before[-1]["version"] + 1
+    number = number or before[-1]["version"] + 1
     record = {**source, "version": number, "info": {**source["info"], **times, "status": status}}
     server.create(record_target(NAMESPACE, "hello", number), record_secret(record, "createdAt", now=now))
     if status != "deployed":
@@ -44,7 +47,7 @@ def _add_revision(history: History, source: Json, description: str, *, status: s
     for each in objects_of(record["manifest"]):
         server.apply(target_of(each, namespace=NAMESPACE), owned(each, "hello", NAMESPACE), manager="helm")
     for each in before:
-        if each["info"]["status"] == "deployed":
+        if each["info"]["status"] == "deployed" and each["version"] < number:
             superseded = {**each, "info": {**each["info"], "status": "superseded"}}
             target = record_target(NAMESPACE, "hello", each["version"])
             server.patch(target, record_secret(superseded, "modifiedAt", now=now), manager="")

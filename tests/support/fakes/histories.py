@@ -201,20 +201,6 @@ class History:
         for each in objects_of(record["manifest"]):
             server.apply(target_of(each, namespace=NAMESPACE), owned(each, "hello", NAMESPACE), manager="helm")
 
-    def rollback_by_hand(self, revision: int) -> None:
-        """Deploy a revision again, with its labels, as a person's `helm rollback` does."""
-        records = read_history(self._records(), NAMESPACE, "hello")
-        [copied] = [each for each in records if each["version"] == revision]
-        number = records[-1]["version"] + 1
-        self.leave_behind("superseded")
-        self.note("rollback by hand")
-        record = {**copied, "version": number, "info": {**copied["info"], "status": "deployed"}}
-        written = record_secret(record, "createdAt", now=self.cluster.clock.now())
-        self.cluster.server.create(record_target(NAMESPACE, "hello", number), written)
-        for each in objects_of(record["manifest"]):
-            target = target_of(each, namespace=NAMESPACE)
-            self.cluster.server.apply(target, owned(each, "hello", NAMESPACE), manager="helm")
-
     def leave_behind(self, status: str) -> None:
         """Give the newest revision a status that another helm may have left."""
         self.note(f"left {status}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fakes.helm import Fault
+from tests.support.fakes.helm_by_hand import delete_record, roll_back_by_hand, upgrade_by_hand
 from tests.support.fakes.histories import STORED_CHART, History, run_history
 from tests.unit.histories.test_adoption import condition, create_other
 from tests.unit.histories.test_retries import REFUSED
@@ -66,7 +67,7 @@ def test_a_release_that_was_adopted_stays_the_xapps_own_after_a_persons_rollback
         await wait_for_step(history, "upgrade")
         history.edit(adopt=False, suspend=suspend)
         await history.cluster.wait(SOON_SECONDS)
-        history.rollback_by_hand(1)
+        roll_back_by_hand(history, 1)
         await history.cluster.wait(SOON_SECONDS)
         assert history.deployed_tags == (["one"] if suspend else ["two"])
         history.delete()
@@ -102,3 +103,29 @@ def test_a_spec_that_returns_to_what_was_rolled_back_to_runs_no_helm(settings: S
     history = run_history(settings, play)
     assert history.outcome == "Ready RollbackSucceeded"
     assert [each.command for each in history.helm_steps] == ["install", "upgrade", "upgrade", "upgrade", "rollback"]
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("status", ["deployed", "failed"])
+def test_an_old_helm_that_takes_the_number_of_a_deleted_revision_changes_nothing_for_long(
+    settings: Settings, status: str, held: bool
+) -> None:
+    """A person's helm read the history before the operator upgraded, and pruned what was between."""
+
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        for tag in ("two", "three"):
+            await history.cluster.wait(SOON_SECONDS)
+            history.set_tag(tag)
+        await history.cluster.wait(SOON_SECONDS)
+        if held:
+            history.annotate("rollback-to", "1")
+            await history.cluster.wait(SOON_SECONDS)
+        delete_record(history, 2)
+        newest = max(history.cluster.revisions)
+        upgrade_by_hand(history, "mine", status=status, number=2)
+        await history.cluster.wait(SOON_SECONDS)
+        assert max(history.cluster.revisions) == newest + 1
+        assert history.live_tags == {"one" if held else "three"}
+
+    run_history(settings, play)

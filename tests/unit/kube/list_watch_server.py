@@ -42,6 +42,7 @@ class ListWatchServer:
         self.refusal: tuple[int, str] | None = None
         """Status and message of the response to every request, when set."""
         self.requests: list[str] = []
+        self.accepts: set[str] = set()
         self._changed = asyncio.Condition()
         self._epoch = 0
 
@@ -92,6 +93,7 @@ class ListWatchServer:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Respond to a list or a watch."""
+        self.accepts.add(request.headers.get("Accept", ""))
         if self.refusal is not None:
             self.requests.append("refused")
             return _status(*self.refusal)

@@ -228,6 +228,12 @@ def test_an_upgrade_does_not_answer_a_request_that_came_after_it_began() -> None
     assert draft.with_finished_upgrade(there, asked).handled.force_at is None
 
 
+def test_an_upgrade_by_a_person_does_not_end_one_that_was_begun() -> None:
+    draft = replace(StatusDraft.from_status(xapp(), now=2.0), attempt=UPGRADED, release=ReleaseStatus(revision=2))
+    there = ObservedRelease(3, DEPLOYED, "hello", None, has_own_attempt=False, modified_at=1.0)
+    assert draft.with_finished_upgrade(there, xapp()) == draft
+
+
 FAILED = TestRun(2, TestOutcome.FAILED, first_at=1.0, last_at=2.0)
 
 

@@ -31,7 +31,8 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     chart or values are not available                           Wait
     an attempt at the same digests failed                       Wait with back-off; then Rollback, or Wait, stalled
     no release; failed and never deployed; uninstalled          Install, once all of dependsOn are Ready
-    deployed from other digests, failed after a good revision   Upgrade, likewise
+    deployed from other digests, failed after a good revision,  Upgrade, likewise
+    an older revision was made since, by another helm
     deployed by a person from the same digests, with adopt      Adopt
     deployed from the same digests                              Wait until healthy, then Nothing
     the same, its tests failed, test.onFailure: rollback        Rollback, unless the tests were requested

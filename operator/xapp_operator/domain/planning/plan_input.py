@@ -113,6 +113,7 @@ class ObservedRelease:
     modified_at: float  # seconds since the epoch
     past_revisions: tuple[PastRevision, ...] = ()
     left_by: str = ""  # the XApp that created it, without `owner`: it no longer exists
+    overtaken: bool = False  # a revision before the newest one was made after it: its objects may be in force
 
     @property
     def revisions(self) -> tuple[int, ...]:

@@ -38,7 +38,8 @@ R = TypeVar("R", bound=Revision)
 class RevisionInfo:
     """One revision, from the labels of its Secret; the four labels of this operator are empty if absent.
 
-    `modified` is when the Secret was last written, in seconds since the epoch, from the API server; 0 if unknown.
+    `created` and `modified` are when the Secret was first and last written, in seconds since the epoch, from the API
+    server; 0 if unknown.
     Helm's label of the same meaning is not used: an upgrade copies `modifiedAt` of the revision before it (helm 4.3.1,
     pkg/storage/driver), and the clock of another helm may be wrong. A time in the future, from a clock that jumped,
     counts as the time at which it was first seen.
@@ -50,6 +51,7 @@ class RevisionInfo:
     chart_digest: str
     values_digest: str
     attempt: str
+    created: int
     modified: int
     secret_uid: str
     resource_version: str
@@ -130,6 +132,7 @@ def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, Revis
         chart_digest=sys.intern(text(labels, LABEL_CHART_DIGEST)),
         values_digest=sys.intern(text(labels, LABEL_VALUES_DIGEST)),
         attempt=text(labels, LABEL_ATTEMPT),
+        created=_seconds(times[0], now=int(now)),
         modified=_seconds(max(times), now=int(now)),
         secret_uid=text(metadata, "uid"),
         resource_version=text(metadata, "resourceVersion"),

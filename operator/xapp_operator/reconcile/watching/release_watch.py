@@ -16,6 +16,7 @@ from xapp_operator.common.waiting import wait_for_state
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     ROLLBACK,
+    SUPERSEDED,
     Attempt,
     AttemptOutcome,
     Digests,
@@ -87,14 +88,16 @@ class ReleaseWatch:
         earlier = {info.attempt for info in revisions[:-1]}
         rolling_back = latest.status == "pending-rollback" and _is_rolling_back(attempt, latest)
         inherited = len(revisions) > 1 and _inherits_labels(latest, revisions[-2])
+        overtaken = _is_overtaken(latest, revisions[:-1])
         return ObservedRelease(
             revision=latest.revision,
             status=latest.status,
             owner=_owner(revisions),
-            digests=None if inherited else _digests(latest),
+            digests=None if inherited or overtaken else _digests(latest),
             has_own_attempt=rolling_back or (latest.attempt != "" and latest.attempt not in earlier),
             modified_at=float(latest.modified),
             past_revisions=tuple(PastRevision(info.revision, info.status, _digests(info)) for info in revisions[:-1]),
+            overtaken=overtaken,
         )
 
     def is_newest(self, namespace: str, name: str, planned: ObservedRelease | None) -> bool:
@@ -212,6 +215,20 @@ def _inherits_labels(info: RevisionInfo, previous: RevisionInfo) -> bool:
     A rollback has the labels of an earlier one, and right digests. The revisions between may have been deleted since.
     """
     return info.attempt != "" and info.attempt == previous.attempt and info.revision == previous.revision + 1
+
+
+def _is_overtaken(latest: RevisionInfo, earlier: tuple[RevisionInfo, ...]) -> bool:
+    """Return whether another helm has made a revision before the newest one after it.
+
+    A helm that has read the history before takes the number of a revision that was deleted since. Times alone do not
+    tell that, because clocks may be set back; the order of writes does not, because others may write all Secrets.
+    """
+    return any(
+        info.status != SUPERSEDED
+        and info.created >= latest.created
+        and int(info.resource_version or 0) > int(latest.resource_version or 0)
+        for info in earlier
+    )
 
 
 def _is_rolling_back(attempt: Attempt | None, latest: RevisionInfo) -> bool:

@@ -32,6 +32,7 @@ def info(revision: int, status: str = "superseded") -> RevisionInfo:
         chart_digest=f"c{revision}",
         values_digest=f"v{revision}",
         attempt="",
+        created=0,
         modified=0,
         secret_uid="u",
         resource_version="1",

@@ -51,16 +51,18 @@ class Setup:
             return web.json_response({"kind": "List", "metadata": {"resourceVersion": "1"}, "items": items})
         return await self.server.handle(request)
 
-    def body(self, revision: int, status: str, *, modified: str = "", **labels: str) -> dict[str, Any]:
+    def body(
+        self, revision: int, status: str, *, created: str = CREATED, modified: str = "", **labels: str
+    ) -> dict[str, Any]:
         self.server.version += 1
         name = f"sh.helm.release.v1.hello.v{revision}"
         own = {"owner": "helm", "name": "hello", "status": status, "version": str(revision)}
         metadata = {"name": name, "namespace": "ric", "uid": f"uid-{revision}", "labels": {**own, **labels}}
-        times = {"creationTimestamp": CREATED, "managedFields": [{"manager": "Helm", "time": modified or CREATED}]}
+        times = {"creationTimestamp": created, "managedFields": [{"manager": "Helm", "time": modified or created}]}
         return {"metadata": {**metadata, **times, "resourceVersion": str(self.server.version)}}
 
-    def store(self, revision: int, status: str, *, modified: str = "", **labels: str) -> dict[str, Any]:
-        body = self.body(revision, status, modified=modified, **labels)
+    def store(self, revision: int, status: str, **given: str) -> dict[str, Any]:
+        body = self.body(revision, status, **given)
         self.server.objects["ric", body["metadata"]["name"]] = body
         return body
 
@@ -123,6 +125,34 @@ async def test_a_copy_keeps_its_digests_when_the_revisions_between_are_deleted(s
     found = setup.release()
     assert found is not None
     assert found.digests == Digests("c", "v")
+
+
+@pytest.mark.parametrize(
+    ("status", "made", "is_written_after", "overtaken"),
+    [
+        ("deployed", "before", True, False),
+        ("deployed", "at once", True, True),
+        ("deployed", "after", True, True),
+        ("failed", "after", True, True),
+        ("pending-upgrade", "after", True, True),
+        ("superseded", "after", True, False),  # the operator has called it so
+        ("deployed", "after", False, False),  # by a clock that was set back since
+    ],
+)
+async def test_a_revision_that_is_made_after_the_newest_one_overtakes_it(
+    setup: Setup, status: str, made: str, is_written_after: bool, overtaken: bool
+) -> None:
+    created = {"before": "1970-01-01T00:01:39Z", "at once": CREATED, "after": "1970-01-01T00:01:41Z"}[made]
+    older = {"created": created, **OURS, ATTEMPT: "one"}
+    if not is_written_after:
+        setup.store(1, status, **older)
+    setup.store(2, "deployed", **OURS, **{ATTEMPT: "two"})
+    if is_written_after:
+        setup.store(1, status, **older)
+    await setup.start()
+    found = setup.release()
+    assert found is not None
+    assert (found.overtaken, found.digests) == (overtaken, None if overtaken else Digests("c", "v"))
 
 
 @pytest.mark.parametrize(

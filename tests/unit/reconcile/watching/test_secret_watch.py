@@ -69,6 +69,13 @@ async def test_releases_and_other_secrets_come_from_one_watch(setup: Setup) -> N
     assert not setup.secrets.is_starting("ric")
 
 
+async def test_no_data_of_secrets_is_asked_for(setup: Setup) -> None:
+    setup.secrets.set_needed("ric", needed=True)
+    await eventually(lambda: setup.secrets.is_watched("ric"), what="the first list")
+    assert setup.server.accepts
+    assert all("PartialObjectMetadata" in each for each in setup.server.accepts)
+
+
 async def test_the_end_of_a_watch_is_told_once(setup: Setup) -> None:
     ended: list[str] = []
     setup.secrets.subscribe_ended(ended.append)
