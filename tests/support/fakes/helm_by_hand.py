@@ -17,9 +17,10 @@ def upgrade_by_hand(history: History, tag: str, *, status: str = "deployed", num
     `number`: of the new revision, if helm has read an earlier history.
     """
     history.note(f"upgrade by hand to {tag}: {status}")
-    if history.records:
+    known = [each for each in history.records if number is None or each["version"] < number]
+    if known:
         manifest = manifest_of(render(CHART, {"tag": tag}, "hello"))
-        source = {**history.records[-1], "config": {"tag": tag}, "manifest": manifest}
+        source = {**known[-1], "config": {"tag": tag}, "manifest": manifest}
         _add_revision(history, source, "Upgrade complete", status=status, number=number)
 
 
