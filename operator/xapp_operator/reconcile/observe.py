@@ -228,8 +228,13 @@ class Observer:
         release = context.release_watch.get_release(xapp.metadata.namespace, xapp.release_name, attempt=draft.attempt)
         if release is None:
             return None, desired
-        owner = release.owner
-        if owner is not None and context.xapps.is_complete and context.xapps.get((xapp.key[0], owner)) is None:
+        owner, (namespace, name) = release.owner, xapp.key
+        if owner == name and draft.release.revision is None:
+            # It has had no release: an older label with its name is of an XApp before it, which has left the release.
+            newest = context.release_watch.get_revision(namespace, xapp.release_name, release.revision)
+            if newest is not None and newest.xapp != name:
+                release = replace(release, owner=None)
+        elif owner is not None and context.xapps.is_complete and context.xapps.get((namespace, owner)) is None:
             release = replace(release, owner=None, left_by=owner)
         try:
             if isinstance(desired, Digests) and await _matches_desired_state(xapp, draft, context, release, desired):

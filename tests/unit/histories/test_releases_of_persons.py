@@ -81,6 +81,27 @@ def test_a_release_that_was_adopted_stays_the_xapps_own_after_a_persons_rollback
     assert history.live_tags == set()
 
 
+def test_a_release_that_an_xapp_left_and_a_person_rolled_back_is_not_that_of_a_new_xapp(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.install_by_hand("one")
+        history.create(tag="two", adopt=True, deletionPolicy="Orphan")
+        await wait_for_step(history, "upgrade")
+        await history.cluster.wait(SOON_SECONDS)
+        history.delete()
+        await history.cluster.wait(SOON_SECONDS)
+        roll_back_by_hand(history, 1)
+        history.create(tag="three")
+        await history.cluster.wait(SOON_SECONDS)
+        assert condition(history, "Stalled")[1] == "AccessDenied"
+        history.delete()
+        await history.cluster.wait(SOON_SECONDS)
+        history.removed.clear()  # the release is not that of the XApp, so it stays
+
+    history = run_history(settings, play)
+    assert (history.outcome, history.deployed_tags) == ("gone", ["one"])
+    assert [each.command for each in history.helm_steps] == ["upgrade"]
+
+
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_spec_that_returns_to_what_was_rolled_back_to_runs_no_helm(settings: Settings, killed: bool) -> None:
     """The history is full, so the failed revision between the target and its copy is deleted."""
