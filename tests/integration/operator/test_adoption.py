@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,11 +20,6 @@ pytestmark = pytest.mark.integration
 
 Seen = list[tuple[str, str]]
 OWNER = "xapp-operator.io/xapp"
-
-
-@pytest.fixture
-def helm_user(xapps: XAppClient, tmp_path: Path) -> HelmUser:
-    return HelmUser(xapps.cluster, xapps.namespace, tmp_path)
 
 
 @contextmanager

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.integration.operator.test_release_states import greeting
 from tests.support.helm_user import HelmUser
 from tests.support.release_records import record_name
 from tests.support.workload import workload_chart
@@ -17,16 +17,6 @@ from tests.support.xapps import XAppClient
 pytestmark = pytest.mark.integration
 
 BAD_SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: hello}\nspec: {ports: [{name: http, port: 99999}]}\n"
-
-
-@pytest.fixture
-def helm_user(xapps: XAppClient, tmp_path: Path) -> HelmUser:
-    return HelmUser(xapps.cluster, xapps.namespace, tmp_path)
-
-
-def greeting(xapps: XAppClient) -> str | None:
-    found = xapps.get("configmap", "hello")
-    return None if found is None else found["data"]["greeting"]
 
 
 def revision(xapps: XAppClient) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +16,6 @@ from tests.support.xapps import XAppClient
 pytestmark = pytest.mark.integration
 
 Json = dict[str, Any]
-
-
-@pytest.fixture
-def helm_user(xapps: XAppClient, tmp_path: Path) -> HelmUser:
-    return HelmUser(xapps.cluster, xapps.namespace, tmp_path)
 
 
 def deploy(xapps: XAppClient, archive: bytes | None = None, **spec: Any) -> Json:

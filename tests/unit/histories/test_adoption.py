@@ -96,6 +96,20 @@ def test_a_release_that_an_xapp_has_left_can_be_adopted_under_another_name(
     assert [each.command for each in history.helm_steps] == steps
 
 
+async def delete_hello(history: History) -> None:
+    """Delete the XApp hello, whose release must go with it, whatever an XApp before it has left."""
+    history.delete()
+    await history.cluster.wait(SECONDS)
+    history.removed = [each for each in history.removed if each[0]["metadata"]["name"] == "hello"]
+    history.orphaned = False
+
+
+def assert_uninstalled(history: History) -> None:
+    assert history.outcome == "gone"
+    assert history.cluster.revisions == {}
+    assert history.live_tags == set()
+
+
 @pytest.mark.parametrize("tag", ["two", BROKEN])
 @pytest.mark.parametrize("made_by", ["a person", "an earlier XApp"])
 def test_a_revision_from_before_the_adoption_is_the_xapps_own_after_a_rollback(
@@ -121,15 +135,9 @@ def test_a_revision_from_before_the_adoption_is_the_xapps_own_after_a_rollback(
         assert body is not None
         assert body["status"]["release"]["revision"] == max(history.cluster.revisions) == 3
         assert history.deployed_tags == ["one"]
-        history.delete()
-        await history.cluster.wait(SECONDS)
-        history.removed = [each for each in history.removed if each[0]["metadata"]["name"] == "hello"]
-        history.orphaned = False
+        await delete_hello(history)
 
-    history = run_history(settings, play)
-    assert history.outcome == "gone"
-    assert history.cluster.revisions == {}
-    assert history.live_tags == set()
+    assert_uninstalled(run_history(settings, play))
 
 
 @pytest.mark.parametrize(

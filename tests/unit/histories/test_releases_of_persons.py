@@ -7,7 +7,7 @@ import pytest
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.helm_by_hand import delete_record, roll_back_by_hand, upgrade_by_hand
 from tests.support.fakes.histories import STORED_CHART, History, run_history
-from tests.unit.histories.test_adoption import condition, create_other
+from tests.unit.histories.test_adoption import assert_uninstalled, condition, create_other, delete_hello
 from tests.unit.histories.test_retries import REFUSED
 from xapp_operator.config import Settings
 
@@ -70,15 +70,9 @@ def test_a_release_that_was_adopted_stays_the_xapps_own_after_a_persons_rollback
         roll_back_by_hand(history, 1)
         await history.cluster.wait(SOON_SECONDS)
         assert history.deployed_tags == (["one"] if suspend else ["two"])
-        history.delete()
-        await history.cluster.wait(SOON_SECONDS)
-        history.removed = [each for each in history.removed if each[0]["metadata"]["name"] == "hello"]
-        history.orphaned = False
+        await delete_hello(history)
 
-    history = run_history(settings, play)
-    assert history.outcome == "gone"
-    assert history.cluster.revisions == {}
-    assert history.live_tags == set()
+    assert_uninstalled(run_history(settings, play))
 
 
 def test_a_release_that_an_xapp_left_and_a_person_rolled_back_is_not_that_of_a_new_xapp(settings: Settings) -> None:
