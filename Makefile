@@ -3,6 +3,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
+# Images of Python often set it. Then every gateway, operator and command that a test starts compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 
