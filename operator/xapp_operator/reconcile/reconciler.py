@@ -45,7 +45,7 @@ from xapp_operator.domain.planning.plan_input import AttemptOutcome, PlanInput
 from xapp_operator.errors import KubeError, XAppError
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.removals import Removals
+from xapp_operator.reconcile.removals import Removals, explain_left_release
 from xapp_operator.reconcile.status.status_draft import begin_test_run, start_attempt
 from xapp_operator.reconcile.status_reports import StatusReports
 from xapp_operator.reconcile.verbs.deploy import deploy
@@ -350,10 +350,8 @@ class Reconciler:
             message = observation.missing_labels.error.message
             context.events.record(request.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=message)
         if xapp.metadata.deletion_timestamp is not None and isinstance(decision, Nothing):
-            unavailable = observation.state.releases_unavailable
-            if unavailable is not None and xapp.spec.deletion_policy != "Orphan":
-                message = f"the namespace is being deleted, so the release is not uninstalled: {unavailable.message}"
-                context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
+            if (left := explain_left_release(xapp.spec, observation)) is not None:
+                context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=left)
             await context.archive_owners.leave(xapp)
             self.removals.set_done(xapp.metadata.uid)
             return

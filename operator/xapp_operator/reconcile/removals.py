@@ -1,9 +1,13 @@
-"""Which XApps are being removed, so that the delete handler can wait until nothing is left of one."""
+"""Which XApps are being removed, so that the delete handler can wait until nothing is left of one, and what stays."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+
+from xapp_operator.api.models import XAppSpec
+from xapp_operator.api.names import LABEL_XAPP
+from xapp_operator.reconcile.observe import Observation
 
 
 class Removals:
@@ -31,3 +35,18 @@ class Removals:
     def forget(self, uid: str) -> None:
         """Forget an XApp that is gone, or whose name another one has now."""
         self._events.pop(uid, None)
+
+
+def explain_left_release(spec: XAppSpec, observation: Observation) -> str | None:
+    """Return why a release stays although its XApp is deleted, or None if it goes, or is meant to stay."""
+    unavailable, release = observation.state.releases_unavailable, observation.state.release
+    if spec.deletion_policy == "Orphan":
+        return None
+    if unavailable is not None:
+        return f"the namespace is being deleted, so the release is not uninstalled: {unavailable.message}"
+    if release is None or release.owner is not None or observation.release.revision is None:
+        return None  # nothing stays, it belongs to another XApp, or this one never had a release
+    return (
+        f"the release is not uninstalled: no record of it that Helm keeps has the label {LABEL_XAPP} of this XApp, as "
+        f"after a rollback to before its adoption. If you do not need it, run helm uninstall {observation.release.name}"
+    )

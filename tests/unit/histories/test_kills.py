@@ -182,6 +182,11 @@ def fill_history(history: History) -> None:
     later(8.0, upgrade, history)
 
 
+def fill_history_with_a_failed_upgrade(history: History) -> None:
+    history.create(tag="one", maxHistory=2, upgrade={"onFailure": "none"})
+    later(8.0, refuse_to("two", upgrade), history)
+
+
 def later(seconds: float, act: Callable[[History], None], history: History) -> None:
     asyncio.get_running_loop().call_later(seconds, act, history)
 
@@ -249,6 +254,13 @@ SITUATIONS = {
     ),
     "requested rollback to the oldest revision of a full history": Situation(
         fill_history, lambda history: history.annotate("rollback-to", "1"), "Ready RollbackSucceeded", "one", 10
+    ),
+    "requested rollback to before a failed upgrade, with a full history": Situation(
+        fill_history_with_a_failed_upgrade,
+        lambda history: history.annotate("rollback-to", "1"),
+        "Ready RollbackSucceeded",
+        "one",
+        10,
     ),
     "forced upgrade": Situation(
         install, lambda history: history.annotate("force-at"), "Ready UpgradeSucceeded", "one", 8

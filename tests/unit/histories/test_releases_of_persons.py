@@ -75,6 +75,33 @@ def test_a_release_that_was_adopted_stays_the_xapps_own_after_a_persons_rollback
     assert_uninstalled(run_history(settings, play))
 
 
+@pytest.mark.parametrize("policy", ["Uninstall", "Orphan"])
+def test_an_event_tells_that_a_deletion_leaves_a_release_that_no_record_shows_to_be_the_xapps(
+    settings: Settings, policy: str
+) -> None:
+    async def play(history: History) -> None:
+        history.install_by_hand("one")
+        history.create(tag="two", adopt=True, deletionPolicy=policy)
+        await wait_for_step(history, "upgrade")
+        history.edit(adopt=False, suspend=True)
+        await history.cluster.wait(SOON_SECONDS)
+        roll_back_by_hand(history, 1)
+        delete_record(history, 2)
+        await history.cluster.wait(SOON_SECONDS)
+        history.delete()
+        await history.cluster.wait(SOON_SECONDS)
+        history.removed.clear()
+
+    history = run_history(settings, play)
+    assert (history.outcome, history.deployed_tags) == ("gone", ["one"])
+    told = [each["message"] for each in history.cluster.server.all("events") if each["reason"] == "LeftBehind"]
+    expected = (
+        "the release is not uninstalled: no record of it that Helm keeps has the label xapp-operator.io/xapp of this "
+        "XApp, as after a rollback to before its adoption. If you do not need it, run helm uninstall hello"
+    )
+    assert told == ([expected] if policy == "Uninstall" else [])
+
+
 def test_a_release_that_an_xapp_left_and_a_person_rolled_back_is_not_that_of_a_new_xapp(settings: Settings) -> None:
     async def play(history: History) -> None:
         history.install_by_hand("one")
@@ -94,14 +121,19 @@ def test_a_release_that_an_xapp_left_and_a_person_rolled_back_is_not_that_of_a_n
     history = run_history(settings, play)
     assert (history.outcome, history.deployed_tags) == ("gone", ["one"])
     assert [each.command for each in history.helm_steps] == ["upgrade"]
+    assert "LeftBehind" not in [each["reason"] for each in history.cluster.server.all("events")]
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_spec_that_returns_to_what_was_rolled_back_to_runs_no_helm(settings: Settings, killed: bool) -> None:
-    """The history is full, so the failed revision between the target and its copy is deleted."""
+@pytest.mark.parametrize("keep", [1, 2, 3, 4])
+def test_a_spec_that_returns_to_what_was_rolled_back_to_runs_no_helm(
+    settings: Settings, killed: bool, keep: int
+) -> None:
+    """The history is full. The failed revision stays, because it tells the copy from an upgrade by a person."""
+    kept = [(2, "superseded"), (3, "superseded"), (4, "failed"), (5, "deployed")]
 
     async def play(history: History) -> None:
-        history.create(tag="one", maxHistory=3)
+        history.create(tag="one", maxHistory=keep)
         for tag in ("two", "three"):
             await history.cluster.wait(SOON_SECONDS)
             history.set_tag(tag)
@@ -110,7 +142,7 @@ def test_a_spec_that_returns_to_what_was_rolled_back_to_runs_no_helm(settings: S
         history.set_tag("bad")
         await wait_for_step(history, "rollback")
         await history.cluster.wait(SOON_SECONDS)
-        assert history.cluster.revisions == {2: "superseded", 3: "superseded", 5: "deployed"}
+        assert history.cluster.revisions == dict(kept[-keep:])
         if killed:
             history.cluster.restart()
         history.set_tag("three")
@@ -118,6 +150,27 @@ def test_a_spec_that_returns_to_what_was_rolled_back_to_runs_no_helm(settings: S
     history = run_history(settings, play)
     assert history.outcome == "Ready RollbackSucceeded"
     assert [each.command for each in history.helm_steps] == ["install", "upgrade", "upgrade", "upgrade", "rollback"]
+
+
+@pytest.mark.parametrize("deleted", [None, 1, 2])
+def test_what_persons_deploy_while_an_xapp_is_suspended_ends_when_it_resumes(
+    settings: Settings, deleted: int | None
+) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(SOON_SECONDS)
+        history.edit(suspend=True)
+        await history.cluster.wait(SOON_SECONDS)
+        for tag in ("two", "three"):
+            upgrade_by_hand(history, tag)
+        if deleted is not None:
+            delete_record(history, deleted)
+        await history.cluster.wait(SOON_SECONDS)
+        assert history.live_tags == {"three"}
+        history.edit(suspend=False)
+
+    history = run_history(settings, play)
+    assert (history.outcome, history.live_tags) == ("Ready UpgradeSucceeded", {"one"})
 
 
 @pytest.mark.parametrize("held", [False, True])

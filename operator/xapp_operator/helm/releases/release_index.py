@@ -30,6 +30,12 @@ class Revision(Protocol):
     @property
     def status(self) -> str: ...
 
+    @property
+    def chart_digest(self) -> str | None: ...
+
+    @property
+    def values_digest(self) -> str | None: ...
+
 
 R = TypeVar("R", bound=Revision)
 
@@ -90,7 +96,12 @@ class ReleaseIndex:
 
 
 def revisions_to_prune(
-    revisions: tuple[R, ...], *, keep: int, rollback_target: int | None = None, in_force: int | None = None
+    revisions: tuple[R, ...],
+    *,
+    keep: int,
+    is_copy: bool = False,
+    rollback_target: int | None = None,
+    in_force: int | None = None,
 ) -> tuple[R, ...]:
     """Return the ones of a release's `revisions` beyond `keep`, never the newest or a deployed one.
 
@@ -100,6 +111,8 @@ def revisions_to_prune(
     Args:
         revisions: oldest first.
         keep: how many stay.
+        is_copy: whether a rollback has deployed the newest. The last one with other digests goes last: without it, the
+            newest looks like an upgrade by a person, which copies the labels of the one before it.
         rollback_target: of a rollback that is to be repeated or may become necessary; it stays.
         in_force: the revision that was deployed last. Those after it are failed tries, although helm calls a rollback
             that failed superseded when the next one begins.
@@ -108,9 +121,15 @@ def revisions_to_prune(
     def is_good(info: R) -> bool:
         return info.status != "failed" and (in_force is None or info.revision <= in_force)
 
-    others = (info for info in revisions[:-1] if info.status != "deployed" and info.revision != rollback_target)
+    def digests(info: R) -> tuple[str | None, str | None]:
+        return info.chart_digest, info.values_digest
+
+    earlier = revisions[:-1]
+    others = (info for info in earlier if info.status != "deployed" and info.revision != rollback_target)
+    differing = (info.revision for info in reversed(earlier) if is_copy and digests(info) != digests(revisions[-1]))
+    last = next(differing, None)
     surplus = max(len(revisions) - max(keep, 1), 0)
-    return tuple(sorted(others, key=lambda info: (is_good(info), info.revision)))[:surplus]
+    return tuple(sorted(others, key=lambda info: (info.revision == last, is_good(info), info.revision)))[:surplus]
 
 
 def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, RevisionInfo] | None:

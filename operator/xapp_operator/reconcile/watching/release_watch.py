@@ -212,9 +212,9 @@ def _owner(revisions: tuple[RevisionInfo, ...]) -> str | None:
 def _inherits_labels(info: RevisionInfo, previous: RevisionInfo) -> bool:
     """Return whether a person's upgrade has made a revision: its digests are those of the one before, and wrong.
 
-    A rollback has the labels of an earlier one, and right digests. The revisions between may have been deleted since.
+    A rollback has the labels of an earlier one, and right digests. `revisions_to_prune` keeps the one between.
     """
-    return info.attempt != "" and info.attempt == previous.attempt and info.revision == previous.revision + 1
+    return info.attempt != "" and info.attempt == previous.attempt
 
 
 def _is_overtaken(latest: RevisionInfo, earlier: tuple[RevisionInfo, ...]) -> bool:

@@ -145,6 +145,29 @@ def test_failed_tries_go_before_good_revisions(
     assert [one.revision for one in found] == pruned
 
 
+@pytest.mark.parametrize(
+    ("digests", "is_copy", "keep", "pruned"),
+    [
+        ("abcb", False, 3, [3]),
+        ("abcb", True, 3, [1]),
+        ("abcb", True, 2, [1, 2]),
+        ("abcb", True, 1, [1, 2, 3]),
+        ("abbb", True, 3, [3]),  # the rollback failed at first
+        ("abbb", True, 1, [3, 2, 1]),
+        ("bbbb", True, 1, [3, 1, 2]),
+    ],
+)
+@pytest.mark.parametrize("changed", ["chart_digest", "values_digest"])
+def test_the_last_revision_with_other_digests_than_a_copy_goes_last(
+    changed: str, digests: str, is_copy: bool, keep: int, pruned: list[int]
+) -> None:
+    statuses = ("superseded", "superseded", "failed", "deployed")
+    records = enumerate(zip(statuses, digests, strict=True), start=1)
+    index = index_of(*(record(number, status=status, **{changed: digest}) for number, (status, digest) in records))
+    found = revisions_to_prune(index.revisions(("ric", "hello")), keep=keep, is_copy=is_copy)
+    assert [one.revision for one in found] == pruned
+
+
 def test_equal_texts_are_stored_once() -> None:
     index = index_of(*(record(n, name=f"r{n}", chart_digest="c" * 40) for n in range(1, 3)))
     (one,), (other,) = (index.revisions(("ric", name)) for name in ("r1", "r2"))

@@ -118,13 +118,22 @@ async def test_one_digest_alone_counts_as_none(setup: Setup, missing: str) -> No
     assert found.digests is None
 
 
-async def test_a_copy_keeps_its_digests_when_the_revisions_between_are_deleted(setup: Setup) -> None:
-    for revision in (5, 7):
-        setup.store(revision, "deployed", **OURS, **{ATTEMPT: "five"})
+@pytest.mark.parametrize(
+    ("attempts", "digests"),
+    [
+        ({5: "five", 6: "six", 7: "five"}, Digests("c", "v")),  # a rollback
+        ({5: "five", 7: "five"}, None),  # perhaps two upgrades by a person, and the first is deleted
+    ],
+)
+async def test_a_copy_is_told_from_an_upgrade_by_a_person_by_the_revision_between(
+    setup: Setup, attempts: dict[int, str], digests: Digests | None
+) -> None:
+    for revision, attempt in attempts.items():
+        setup.store(revision, "deployed", **OURS, **{ATTEMPT: attempt})
     await setup.start()
     found = setup.release()
     assert found is not None
-    assert found.digests == Digests("c", "v")
+    assert found.digests == digests
 
 
 @pytest.mark.parametrize(
