@@ -3,6 +3,7 @@
 ``CLUSTER`` selects the provider: ``local`` (default), ``kind`` or ``current``.
 """
 
+import gc
 import os
 import re
 import secrets
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from tests.localcluster import Binaries, Cluster, LocalCluster
@@ -28,6 +30,11 @@ _property_tests = settings(deadline=None, database=None, suppress_health_check=[
 settings.register_profile("repeatable", _property_tests, derandomize=True)
 settings.register_profile("deep", _property_tests, max_examples=2000, print_blob=True)
 settings.load_profile("repeatable")
+
+# By default, structlog prints the variables of each frame of a traceback, which takes seconds where they are large.
+*_processors, _ = structlog.get_config()["processors"]
+_renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+structlog.configure(processors=[*_processors, _renderer])
 
 _SHARED = pytest.StashKey[SharedCluster]()
 _FAILED = pytest.StashKey[bool]()
@@ -80,6 +87,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     needed = any(_FIXTURES_WITH_TOOLS & set(getattr(item, "fixturenames", ())) for item in session.items)
     if needed and not session.config.option.collectonly:
         Binaries().resolve(TOOLS)
+    # The garbage collector would look through all modules and tests again and again: half a second each time.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

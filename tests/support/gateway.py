@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
@@ -25,6 +26,8 @@ from xapp_operator.gateway.server import Server, listening_socket
 from xapp_operator.gateway.state import Gateway
 
 START_SECONDS: Final = 60.0
+PLAIN_HTTP: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""`verify` of clients that need no TLS: it trusts nobody. By default, each new client reads all public certificates."""
 T = TypeVar("T")
 
 UNREACHABLE_KUBECONFIG: Final = """\
@@ -54,6 +57,7 @@ class GatewayServer:
 
     def client(self, **options: object) -> httpx.Client:
         """Return an HTTP client of this gateway; `options` are those of httpx."""
+        options = {"verify": PLAIN_HTTP, **options}
         return httpx.Client(base_url=self.url, timeout=60, trust_env=False, **options)  # type: ignore[arg-type]
 
     def run_in_loop(self, function: Callable[[Gateway], T]) -> T:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx
 from websockets.sync.client import ClientConnection, connect
 
-from tests.support.gateway import UNREACHABLE_KUBECONFIG, GatewayServer, offline_gateway, serve_gateway
+from tests.support.gateway import PLAIN_HTTP, UNREACHABLE_KUBECONFIG, GatewayServer, offline_gateway, serve_gateway
 from tests.support.xapp_server import XAppServer
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
 from xapp_operator.config import Settings
@@ -55,6 +55,7 @@ class ProxiedXApp:
     def client(self, **options: object) -> httpx.Client:
         """Return an HTTP client whose paths are those of the xApp's API."""
         url = self.gateway.url + self.proxy_path
+        options = {"verify": PLAIN_HTTP, **options}
         return httpx.Client(base_url=url, timeout=120, trust_env=False, **options)  # type: ignore[arg-type]
 
     def open_websocket(self, path: str, **options: Any) -> ClientConnection:

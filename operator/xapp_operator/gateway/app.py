@@ -5,6 +5,7 @@ To add a route, write a module in `routes/` and add its router to `routes/__init
 
 from __future__ import annotations
 
+from functools import cache
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Final, cast
@@ -48,7 +49,7 @@ _log = get_logger(__name__)
 def create_app(gateway: Gateway) -> ASGIApp:
     app = _create_routes()
     app.state.gateway = gateway
-    app.state.openapi = _describe(app, gateway.settings)
+    app.state.openapi = describe_api(gateway.settings)
     return GatewayMiddleware(
         app, gateway.settings, load_session=gateway.authenticator.load_session, audit=gateway.audit
     )
@@ -56,7 +57,7 @@ def create_app(gateway: Gateway) -> ASGIApp:
 
 def describe_api(settings: Settings) -> bytes:
     """Return the OpenAPI document of a gateway with these settings, without starting one."""
-    return _describe(_create_routes(), settings)
+    return _openapi_document(_session_cookie(settings) if settings.auth == "kubernetes" else None)
 
 
 def _create_routes() -> FastAPI:
@@ -82,14 +83,10 @@ def _create_routes() -> FastAPI:
     return app
 
 
-def _describe(app: FastAPI, settings: Settings) -> bytes:
-    return orjson.dumps(
-        build_openapi(
-            app,
-            session_cookie=_session_cookie(settings) if settings.auth == "kubernetes" else None,
-            schemas={"DeploymentForm": form_schema()},
-        )
-    )
+@cache  # half a second, for each gateway of this process
+def _openapi_document(session_cookie: str | None) -> bytes:
+    document = build_openapi(_create_routes(), session_cookie=session_cookie, schemas={"DeploymentForm": form_schema()})
+    return orjson.dumps(document)
 
 
 def _session_cookie(settings: Settings) -> str:

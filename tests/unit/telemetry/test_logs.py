@@ -18,12 +18,12 @@ from xapp_operator.telemetry.logs import MAX_TEXT_LENGTH, configure_logs, get_lo
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers, level, configuration = root.handlers[:], root.level, structlog.get_config()
     yield io.StringIO()
     root.handlers[:] = handlers
     root.setLevel(level)
     logging.captureWarnings(capture=False)
-    structlog.reset_defaults()
+    structlog.configure(**configuration)
     structlog.contextvars.clear_contextvars()
 
 

@@ -14,6 +14,8 @@ from pydantic import BaseModel, Field
 
 from tests.support.gateway import GatewayServer
 from tests.support.openapi_contract import OpenApiContract
+from xapp_operator.config import Settings
+from xapp_operator.gateway.app import describe_api
 from xapp_operator.gateway.http.openapi import RequestRoute, inline_definitions
 from xapp_operator.gateway.routes import ROUTERS
 from xapp_operator.telemetry.metrics import METRICS
@@ -169,6 +171,10 @@ def test_no_route_leaves_parsing_to_the_framework() -> None:
     assert len(routes) > len(ROUTERS)
     for route in routes:
         assert isinstance(route, RequestRoute | APIWebSocketRoute), route
+
+
+def test_the_document_is_built_once_for_all_gateways_of_a_process() -> None:
+    assert describe_api(Settings(auth="none")) is describe_api(Settings(auth="none", port=1))
 
 
 def test_operation_ids_are_unique(document: dict[str, Any]) -> None:
