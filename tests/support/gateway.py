@@ -171,8 +171,13 @@ def offline_gateway(
             gateway.registry.synced.set()
             yield replace(gateway, dashboard=dashboard)
 
-    # Rendering fails before it starts helm, because it asks the API server first. Any program does.
     settings = Settings(
-        kubeconfig=str(kubeconfig), auth="none", port=0, cache_dir=folder / "cache", helm="true", audit_log="off"
+        kubeconfig=str(kubeconfig),
+        auth="none",
+        port=0,
+        cache_dir=folder / "cache",
+        helm="true",  # Any program does: rendering asks the API server first, and fails.
+        audit_log="off",
+        repository_denied_networks=("apiserver",),  # The others are read from it, with retries that take a second.
     )
     return settings, open_gateway
