@@ -101,6 +101,7 @@ class _Collected:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         try:
+            gc.unfreeze()  # tests/conftest.py froze the functions, and what is frozen is not listed
             functions = _functions_of([importlib.import_module(module) for module in self._modules])
             items = {item.nodeid: item for item in session.items}
 
