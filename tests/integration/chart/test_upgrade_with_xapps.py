@@ -38,6 +38,7 @@ def earlier_chart(folder: Path) -> Path:
     for name, old, new in (
         ("Chart.yaml", "version: ", "version: 0.0.1-before."),
         ("templates/generated/xapp-operator.io_xapps.yaml", "    shortNames:\n    - xa\n", ""),
+        ("templates/generated/xapp-operator.io_xapps.yaml", "            x-kubernetes-map-type: atomic\n", ""),
         (
             "templates/generated/operator-rbac.yaml",
             "  resources: [networkpolicies]\n  verbs: [list, watch]\n",

@@ -46,6 +46,13 @@ async def test_a_status_write_returns_the_stored_object(kube: KubeClient, namesp
     assert obj(stored, "spec") == obj(created, "spec")
 
 
+async def test_the_managed_fields_do_not_list_the_fields_of_the_status(kube: KubeClient, namespace: str) -> None:
+    created = await kube.create(XAPPS, xapp_manifest("a", namespace=namespace))
+    stored = await StatusWriter(kube).write(created, DEPLOYING)
+    managed = items(obj(stored, "metadata"), "managedFields")
+    assert [each["fieldsV1"] for each in managed if each.get("subresource") == "status"] == [{"f:status": {}}]
+
+
 async def test_an_equal_status_is_not_sent(kube: KubeClient, namespace: str) -> None:
     created = await kube.create(XAPPS, xapp_manifest("a", namespace=namespace))
     writer = StatusWriter(kube)
