@@ -45,21 +45,21 @@ def wait_stalled(xapps: XAppClient, name: str) -> None:
     assert generation[0] == generation[1]
 
 
-@pytest.mark.parametrize("levels", LEVELS)
-def test_a_new_xapp_is_stalled_and_mended_and_removed(
-    operator: OperatorProcess, gateway: GatewayServer, xapps: XAppClient, levels: int
+def test_new_xapps_are_stalled_and_mended_and_removed(
+    operator: OperatorProcess, gateway: GatewayServer, xapps: XAppClient
 ) -> None:
-    manifest = xapps.uploaded_manifest("deep", workload_chart())
-    xapps.kubectl("create", "-f", "-", input=with_deep_values(manifest, levels))
-    xapps.kubectl(
-        "create", "-f", "-", input=with_deep_values(xapps.uploaded_manifest("removed", workload_chart()), levels)
-    )
-    wait_stalled(xapps, "deep")
-    wait_stalled(xapps, "removed")
-    assert deep_text(levels) in stored_text(xapps, "deep").replace(" ", "")
+    for levels in LEVELS:
+        for name in (f"deep-{levels}", f"removed-{levels}"):
+            manifest = with_deep_values(xapps.uploaded_manifest(name, workload_chart()), levels)
+            xapps.kubectl("create", "-f", "-", input=manifest)
+    for levels in LEVELS:
+        wait_stalled(xapps, f"deep-{levels}")
+        wait_stalled(xapps, f"removed-{levels}")
+        assert deep_text(levels) in stored_text(xapps, f"deep-{levels}").replace(" ", "")
 
     with gateway.client() as client:
-        for path in ("/api/xapps", f"/api/xapps/{xapps.namespace}/deep", f"/api/xapps/{xapps.namespace}/deep/config"):
+        of_each = [f"/api/xapps/{xapps.namespace}/deep-{levels}" for levels in LEVELS]
+        for path in ("/api/xapps", *of_each, *(f"{one}/config" for one in of_each)):
             response = client.get(path)
             assert response.status_code == HTTPStatus.OK, response.text
 
@@ -71,26 +71,33 @@ def test_a_new_xapp_is_stalled_and_mended_and_removed(
     xapps.apply(xapps.uploaded_manifest("after", workload_chart()))
     xapps.wait_ready("after")
 
-    xapps.kubectl("delete", "xapp", "removed", "--wait=false")
-    xapps.wait_until(lambda: "removed" not in xapps.names("xapps"), what="XApp removed to be gone")
-    xapps.kubectl("patch", "xapp", "deep", "--type=merge", "-p", '{"spec":{"values":null}}')
-    xapps.wait_ready("deep")
+    for levels in LEVELS:
+        xapps.kubectl("delete", "xapp", f"removed-{levels}", "--wait=false")
+        xapps.kubectl("patch", "xapp", f"deep-{levels}", "--type=merge", "-p", '{"spec":{"values":null}}')
+    kept = {"before", "after", *(f"deep-{levels}" for levels in LEVELS)}
+    xapps.wait_until(lambda: set(xapps.names("xapps")) == kept, what="the removed XApps to be gone")
+    for levels in LEVELS:
+        xapps.wait_ready(f"deep-{levels}")
     assert operator.running
 
 
-@pytest.mark.parametrize("levels", LEVELS)
-def test_a_ready_xapp_is_stalled_and_removed_with_its_release(
-    operator: OperatorProcess, xapps: XAppClient, tmp_path: Path, levels: int
+def test_ready_xapps_are_stalled_and_removed_with_their_releases(
+    operator: OperatorProcess, xapps: XAppClient, tmp_path: Path
 ) -> None:
-    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
-    xapps.wait_ready("hello")
-    patch = tmp_path / "patch.json"
-    patch.write_text(with_deep_values({}, levels))
-    xapps.kubectl("patch", "xapp", "hello", "--type=merge", f"--patch-file={patch}")
-    wait_stalled(xapps, "hello")
-    assert "hello" in xapps.helm_releases()
+    names = {f"hello-{levels}": levels for levels in LEVELS}
+    for name in names:
+        xapps.apply(xapps.uploaded_manifest(name, workload_chart()))
+    for name, levels in names.items():
+        xapps.wait_ready(name)
+        patch = tmp_path / f"{name}.json"
+        patch.write_text(with_deep_values({}, levels))
+        xapps.kubectl("patch", "xapp", name, "--type=merge", f"--patch-file={patch}")
+    for name in names:
+        wait_stalled(xapps, name)
+    assert set(xapps.helm_releases()) == set(names)
 
-    xapps.kubectl("delete", "xapp", "hello", "--wait=false")
-    xapps.wait_until(lambda: xapps.names("xapps") == [], what="XApp hello to be gone")
+    for name in names:
+        xapps.kubectl("delete", "xapp", name, "--wait=false")
+    xapps.wait_until(lambda: xapps.names("xapps") == [], what="the XApps to be gone")
     assert xapps.helm_releases() == {}
     assert operator.running
