@@ -11,10 +11,11 @@ import contextlib
 
 from xapp_operator.api.models import ReleaseStatus, XApp
 from xapp_operator.domain.planning.plan_input import DEPLOYED, PENDING, AttemptOutcome, ObservedRelease
-from xapp_operator.errors import ChartInvalid, HelmError, NotFound
+from xapp_operator.errors import ChartInvalid, HelmError, NotFound, ReleaseRecordDamaged
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.helm.releases.release_storage import public_description
 from xapp_operator.reconcile.reconcile_context import ObserverContext
+from xapp_operator.reconcile.status.revision_history import find_digests, label_digests, release_digests
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.reconcile.work.work_queue import NamespacedName
@@ -33,25 +34,47 @@ async def load_deployed_release(
     """
     key, namespace = xapp.key, xapp.metadata.namespace
     is_known = context.monitor.has_inventory(key) or key in context.unreadable_manifests
-    if draft.release.revision == revision and is_known:
+    newest = context.release_watch.revisions(namespace, xapp.release_name)[-1]
+    was_found = release_digests(draft.release) in (None, label_digests(newest))  # else its number was used again
+    if draft.release.revision == revision and is_known and was_found:
         return draft.release
     record = await read_release_record(context.kube, namespace, xapp.release_name, revision)
     with contextlib.suppress(ChartInvalid):  # the plan tells it
         await read_inventory(key, revision, record.manifest, context)
-    info = context.release_watch.get_revision(namespace, xapp.release_name, revision)
-    return ReleaseStatus(
+    found = ReleaseStatus(
         name=xapp.release_name,
         namespace=namespace,
         revision=revision,
         chart=record.chart.name,
         chart_version=record.chart.version,
         app_version=record.chart.app_version or None,
-        chart_digest=info.chart_digest if info else None,
-        values_digest=info.values_digest if info else None,
         first_deployed=record.first_deployed or None,
         last_deployed=record.last_deployed or None,
         description=public_description(record.description),
     )
+    first = context.release_watch.first_revision(namespace, xapp.release_name)
+    digests = find_digests(found, newest, draft.history, first=first)
+    if digests is None:
+        return found
+    return found.model_copy(update={"chart_digest": digests.chart, "values_digest": digests.values})
+
+
+async def is_same_release(xapp: XApp, draft: StatusDraft, revision: int, context: ObserverContext) -> bool:
+    """Return whether `revision` belongs to the release that the XApp has had, as the time of the first install tells.
+
+    Raises:
+        KubeError: when the record cannot be read.
+    """
+    if draft.release.first_deployed is None:
+        return False  # it has had none
+    try:
+        record = await read_release_record(context.kube, xapp.metadata.namespace, xapp.release_name, revision)
+    except NotFound:
+        return True  # the watch will tell that it is gone
+    except ReleaseRecordDamaged:
+        return False
+    first = ReleaseStatus.model_validate({"firstDeployed": record.first_deployed or None}).first_deployed
+    return first is not None and int(first.timestamp()) == int(draft.release.first_deployed.timestamp())
 
 
 async def is_label_outdated(

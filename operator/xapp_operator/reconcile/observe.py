@@ -6,15 +6,11 @@ caches. After a restart it reads each deployed release record once, to learn wha
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from typing import Final
 
 from xapp_operator.api.conditions import READY, STALLED, Reason
-from xapp_operator.api.json import obj, text
 from xapp_operator.api.models import METHOD_REMOTE, HealthStatus, ReleaseStatus, RevisionStatus, XApp
-from xapp_operator.api.names import HELM_HOOK
-from xapp_operator.domain.chart_values.values import values_digest
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     AnnotationRequests,
@@ -26,26 +22,27 @@ from xapp_operator.domain.planning.plan_input import (
     ObservedState,
 )
 from xapp_operator.errors import (
-    HelmError,
-    InputError,
     KubeError,
     ReleaseRecordDamaged,
     SourcePending,
     SourceUnavailable,
     XAppError,
 )
-from xapp_operator.helm.manifest import load_documents, split_documents
-from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.release_objects import MonitorReport
 from xapp_operator.monitor.root_cause import find_root_cause
-from xapp_operator.reconcile.deployed_release import is_label_outdated, load_deployed_release
+from xapp_operator.reconcile.adoptable_release import matches_desired_state
+from xapp_operator.reconcile.deployed_release import is_label_outdated, is_same_release, load_deployed_release
 from xapp_operator.reconcile.inputs.chart_archives import ArchiveOwnerChanges
-from xapp_operator.reconcile.inputs.release_inputs import DIGEST_LENGTH
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
-from xapp_operator.reconcile.status.revision_history import add_known_health, build_history, find_copies
+from xapp_operator.reconcile.status.revision_history import (
+    add_known_health,
+    build_history,
+    find_copies,
+    release_digests,
+)
 from xapp_operator.reconcile.status.status_draft import (
     MAX_REVISION_DIGITS,
     RequestField,
@@ -54,7 +51,6 @@ from xapp_operator.reconcile.status.status_draft import (
     request_digest,
     requested_value,
 )
-from xapp_operator.reconcile.watching.release_watch import read_release_record
 
 POD_GRACE_SECONDS: Final = 3.0
 """For this long after a helm step, pods are not asked why they are not ready."""
@@ -132,6 +128,7 @@ class Observer:
             except ReleaseRecordDamaged as error:
                 damaged = error
             else:
+                release = replace(release, digests=None if release.overtaken else release_digests(release_status))
                 stored = context.release_watch.revisions(key[0], xapp.release_name)
                 history = build_history(draft, release_status, stored)
                 manifest_problem = context.unreadable_manifests.get(key, "")
@@ -229,15 +226,16 @@ class Observer:
         if release is None:
             return None, desired
         owner, (namespace, name) = release.owner, xapp.key
-        if owner == name and draft.release.revision is None:
-            # It has had no release: an older label with its name is of an XApp before it, which has left the release.
+        if owner == name:
+            # Only an older revision may have its label: of an XApp before it, or of a release before this one.
             newest = context.release_watch.get_revision(namespace, xapp.release_name, release.revision)
-            if newest is not None and newest.xapp != name:
+            is_labelled = newest is None or newest.xapp == name
+            if not is_labelled and not await is_same_release(xapp, draft, release.revision, context):
                 release = replace(release, owner=None)
         elif owner is not None and context.xapps.is_complete and context.xapps.get((namespace, owner)) is None:
             release = replace(release, owner=None, left_by=owner)
         try:
-            if isinstance(desired, Digests) and await _matches_desired_state(xapp, draft, context, release, desired):
+            if isinstance(desired, Digests) and await matches_desired_state(xapp, draft, context, release, desired):
                 release = replace(release, digests=desired)
         except KubeError as error:
             if not error.permanent:
@@ -338,63 +336,3 @@ def _is_recent_step(draft: StatusDraft, status: HealthStatus, *, now: float) -> 
     if attempt is None or status is HealthStatus.DEGRADED or attempt.outcome is not AttemptOutcome.RELEASED:
         return False
     return now - attempt.last_at < POD_GRACE_SECONDS
-
-
-async def _matches_desired_state(
-    xapp: XApp, draft: StatusDraft, context: ObserverContext, release: ObservedRelease, desired: Digests
-) -> bool:
-    """Return whether `release`, which a person made, came from the desired chart and values, so that it can be adopted.
-
-    Helm stores no chart archive. So what the chart renders now with the values of the release is compared with the
-    stored manifest. A chart that renders differently each time (random passwords, `lookup`) does not match, and is
-    upgraded.
-
-    Raises:
-        KubeError: when the release record, or what the cluster serves, cannot be read.
-    """
-    already_attempted = draft.attempt is not None and draft.attempt.digests == desired
-    if release.owner is not None or release.status != DEPLOYED or not xapp.spec.adopt or already_attempted:
-        return False
-    client, namespace = context.impersonation.client_for(xapp), xapp.metadata.namespace
-    try:
-        record = await read_release_record(client, namespace, xapp.release_name, release.revision)
-        if values_digest(record.config)[:DIGEST_LENGTH] != desired.values:
-            return False
-        inputs = await context.inputs.load(xapp)
-        info = inputs.chart.info
-        if inputs.digests != desired or (record.chart.name, record.chart.version) != (info.name, info.version):
-            return False
-        version, api_versions = await asyncio.gather(
-            context.kube.server_version(), context.kube.discovery.api_versions()
-        )
-        rendered = await context.helm.template(
-            TemplateRequest(
-                name=xapp.release_name,
-                namespace=namespace,
-                chart=inputs.chart.path,
-                values=record.config,
-                kube_version=version,
-                api_versions=api_versions,
-                skip_schema=True,
-                upgrade=record.revision > 1,
-                chart_name=info.name,
-            )
-        )
-        return await asyncio.to_thread(_same_manifest, record.manifest, rendered.manifest)
-    except (InputError, HelmError):
-        return False  # the upgrade reports what is wrong
-
-
-def _same_manifest(stored: str, rendered: str) -> bool:
-    """Return whether the two are equal, apart from hooks and CRDs, which only a rendered manifest contains."""
-    stored_documents, rendered_documents = (
-        {document.strip() for document in split_documents(manifest)} for manifest in (stored, rendered)
-    )
-    return stored_documents <= rendered_documents and all(map(_is_hook_or_crd, rendered_documents - stored_documents))
-
-
-def _is_hook_or_crd(document: str) -> bool:
-    return all(
-        text(one, "kind") == "CustomResourceDefinition" or HELM_HOOK in obj(obj(one, "metadata"), "annotations")
-        for one in load_documents(document)
-    )

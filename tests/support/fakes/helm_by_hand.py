@@ -32,6 +32,15 @@ def roll_back_by_hand(history: History, revision: int) -> None:
         _add_revision(history, source, f"Rollback to {revision}", status="deployed")
 
 
+def install_again_by_hand(history: History, tag: str) -> None:
+    """Install over a release that was uninstalled with `--keep-history`, as `helm install --replace` does."""
+    history.note(f"install again by hand: {tag}")
+    manifest, now = manifest_of(render(CHART, {"tag": tag}, "hello")), history.cluster.clock.now()
+    info = {**history.records[-1]["info"], "first_deployed": datetime.fromtimestamp(now, UTC).isoformat()}
+    source = {**history.records[-1], "labels": {}, "config": {"tag": tag}, "manifest": manifest, "info": info}
+    _add_revision(history, source, "Install complete", status="deployed")
+
+
 def delete_record(history: History, revision: int) -> None:
     history.note(f"delete the record of revision {revision}")
     history.cluster.server.delete(record_target(NAMESPACE, "hello", revision), {})

@@ -29,8 +29,8 @@ def condition(history: History, kind: str) -> tuple[str, str, str]:
     return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
 
-async def hold_first_revision(history: History) -> None:
-    history.create(tag="one")
+async def hold_first_revision(history: History, **spec: Any) -> None:
+    history.create(tag="one", **spec)
     await history.cluster.wait(SECONDS)
     history.set_tag("two")
     await history.cluster.wait(SECONDS)

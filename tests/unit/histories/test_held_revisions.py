@@ -275,3 +275,30 @@ def test_a_held_revision_is_brought_back_also_if_the_operator_is_killed(
     assert held(history) in ((1, 3) if pruned else (1,))
     assert 2 <= len(rollbacks(history)) <= 3
     assert condition(history, "Released")[1] == "RollbackSucceeded"
+
+
+@pytest.mark.parametrize("upgrades", [0, 1, 2, 3])
+def test_another_release_with_the_same_name_is_not_the_one_that_is_held(settings: Settings, upgrades: int) -> None:
+    async def play(history: History) -> None:
+        await hold_first_revision(history, adopt=True)
+        history.cluster.downtime = SECONDS
+        history.cluster.restart()
+        history.uninstall_by_hand()
+        history.install_by_hand("mine")
+        for number in range(upgrades):
+            upgrade_by_hand(history, f"mine{number}")
+        await history.cluster.wait(5 * SECONDS)
+
+    history = run_history(settings, play)
+    assert (history.outcome, history.deployed_tags) == ("Ready UpgradeSucceeded", ["two"])
+    assert held(history) is None
+
+
+def test_the_number_of_the_copy_that_is_used_again_is_not_what_is_held(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await hold_first_revision(history)
+        delete_record(history, 3)
+        upgrade_by_hand(history, "three")  # its number is 3 again
+
+    history = run_history(settings, play)
+    assert (history.deployed_tags, held(history)) == (["one"], 1)

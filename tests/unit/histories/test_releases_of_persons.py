@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fakes.helm import Fault
-from tests.support.fakes.helm_by_hand import delete_record, roll_back_by_hand, upgrade_by_hand
-from tests.support.fakes.histories import STORED_CHART, History, run_history
+from tests.support.fakes.helm_by_hand import delete_record, install_again_by_hand, roll_back_by_hand, upgrade_by_hand
+from tests.support.fakes.histories import STORED_CHART, TIMEOUT_SECONDS, History, run_history
+from tests.support.fakes.operator import BROKEN
 from tests.unit.histories.test_adoption import assert_uninstalled, condition, create_other, delete_hello
-from tests.unit.histories.test_retries import REFUSED
+from tests.unit.histories.test_retries import REFUSED, UNAVAILABLE
 from xapp_operator.config import Settings
 
 SOON_SECONDS = 10.0
@@ -75,6 +76,60 @@ def test_a_release_that_was_adopted_stays_the_xapps_own_after_a_persons_rollback
     assert_uninstalled(run_history(settings, play))
 
 
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_rollback_that_comes_with_an_adoption_is_made_once(settings: Settings, is_deleted: bool) -> None:
+    async def play(history: History) -> None:
+        history.install_by_hand("one")
+        upgrade_by_hand(history, "two")
+        history.create(tag="two", adopt=True, maxHistory=30)
+        history.annotate("rollback-to", "1")
+        await wait_for_step(history, "rollback")
+        await history.cluster.wait(0 if is_deleted else SOON_SECONDS)
+        if is_deleted:
+            await delete_hello(history)
+
+    history = run_history(settings, play)
+    assert history.outcome == ("gone" if is_deleted else "Ready RollbackSucceeded")
+    assert [each.command for each in history.helm_steps] == ["rollback", "uninstall"][: 1 + is_deleted]
+
+
+def test_a_release_that_was_rolled_back_in_its_adoption_goes_with_the_xapp(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.install_by_hand("one")
+        upgrade_by_hand(history, "two")
+        history.cluster.helm.refusals['{"tag": "three"}'] = Fault(REFUSED, writes=1)
+        history.create(tag="three", adopt=True, maxHistory=3, upgrade={"onFailure": "none"})
+        await history.cluster.wait(SOON_SECONDS)
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(SOON_SECONDS)
+        assert history.outcome == "Ready RollbackSucceeded"
+        await delete_hello(history)
+
+    assert_uninstalled(run_history(settings, play))
+
+
+@pytest.mark.parametrize("adopted", [False, True])
+def test_a_release_that_a_person_installs_over_one_that_was_uninstalled_is_theirs(
+    settings: Settings, adopted: bool
+) -> None:
+    async def play(history: History) -> None:
+        if adopted:
+            history.install_by_hand("one")
+        history.create(tag="two", adopt=adopted)
+        await history.cluster.wait(SOON_SECONDS)
+        history.edit(adopt=False, suspend=True)
+        await history.cluster.wait(SOON_SECONDS)
+        history.leave_behind("uninstalled")  # --keep-history
+        install_again_by_hand(history, "mine")
+        await history.cluster.wait(SOON_SECONDS)
+        history.delete()
+        await history.cluster.wait(SOON_SECONDS)
+        history.removed.clear()
+
+    history = run_history(settings, play)
+    assert (history.outcome, history.deployed_tags, history.live_tags) == ("gone", ["mine"], {"mine"})
+
+
 @pytest.mark.parametrize("policy", ["Uninstall", "Orphan"])
 def test_an_event_tells_that_a_deletion_leaves_a_release_that_no_record_shows_to_be_the_xapps(
     settings: Settings, policy: str
@@ -129,8 +184,8 @@ def test_a_release_that_an_xapp_left_and_a_person_rolled_back_is_not_that_of_a_n
 def test_a_spec_that_returns_to_what_was_rolled_back_to_runs_no_helm(
     settings: Settings, killed: bool, keep: int
 ) -> None:
-    """The history is full. The failed revision stays, because it tells the copy from an upgrade by a person."""
-    kept = [(2, "superseded"), (3, "superseded"), (4, "failed"), (5, "deployed")]
+    """The history is full, so that the failed revision between the target and its copy is deleted."""
+    kept = [(1, "superseded"), (2, "superseded"), (3, "superseded"), (5, "deployed")]
 
     async def play(history: History) -> None:
         history.create(tag="one", maxHistory=keep)
@@ -142,7 +197,7 @@ def test_a_spec_that_returns_to_what_was_rolled_back_to_runs_no_helm(
         history.set_tag("bad")
         await wait_for_step(history, "rollback")
         await history.cluster.wait(SOON_SECONDS)
-        assert history.cluster.revisions == dict(kept[-keep:])
+        assert history.cluster.revisions == dict(kept[-max(keep, 2) :])
         if killed:
             history.cluster.restart()
         history.set_tag("three")
@@ -150,6 +205,47 @@ def test_a_spec_that_returns_to_what_was_rolled_back_to_runs_no_helm(
     history = run_history(settings, play)
     assert history.outcome == "Ready RollbackSucceeded"
     assert [each.command for each in history.helm_steps] == ["install", "upgrade", "upgrade", "upgrade", "rollback"]
+
+
+@pytest.mark.parametrize("keep", [3, 5])
+@pytest.mark.parametrize("how", ["helm rollback", "rollback-to", "the only record"])
+def test_a_copy_of_what_a_person_deployed_is_not_what_the_spec_says(settings: Settings, how: str, keep: int) -> None:
+    """It has the labels of what the operator deployed before."""
+
+    async def play(history: History) -> None:
+        history.create(tag="one", maxHistory=keep)
+        await history.cluster.wait(SOON_SECONDS)
+        upgrade_by_hand(history, "three")
+        if how == "the only record":
+            delete_record(history, 1)
+        await history.cluster.wait(SOON_SECONDS)
+        assert history.deployed_tags == ["one"]
+        if how == "helm rollback":
+            roll_back_by_hand(history, 2)
+        elif how == "rollback-to":
+            history.annotate("rollback-to", "2")
+            await history.cluster.wait(SOON_SECONDS)
+            assert history.deployed_tags == ["three"]
+            history.edit(timeout="40s")  # ends the hold
+        await history.cluster.wait(SOON_SECONDS)
+
+    history = run_history(settings, play)
+    assert (history.outcome, history.deployed_tags) == ("Ready UpgradeSucceeded", ["one"])
+
+
+def test_an_automatic_rollback_to_what_a_late_helm_made_is_not_what_the_spec_says(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="three", maxHistory=1)
+        await history.cluster.wait(SOON_SECONDS)
+        history.cluster.helm.faults.append(Fault(UNAVAILABLE, writes=2))
+        history.set_tag(BROKEN)
+        await history.cluster.wait(SOON_SECONDS)
+        upgrade_by_hand(history, "mine", number=2)
+        await history.cluster.wait(TIMEOUT_SECONDS + SOON_SECONDS)
+        history.set_tag("three")
+
+    history = run_history(settings, play)
+    assert history.deployed_tags == ["three"]
 
 
 @pytest.mark.parametrize("deleted", [None, 1, 2])

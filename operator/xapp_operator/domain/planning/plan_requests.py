@@ -52,7 +52,7 @@ def _find_rollback_problem(inputs: PlanInput, release: ObservedRelease) -> str |
 def plan_held_revision(inputs: PlanInput) -> Action | None:
     """Keep the revision that rollback-to asked for in force until the generation changes, or the release is gone."""
     held, release = inputs.held_revision, inputs.release
-    if held is None or release is None or not inputs.generation_observed:
+    if held is None or release is None or not inputs.owned or not inputs.generation_observed:
         return None
     if release.status == DEPLOYED and release.revision <= held:
         return None  # another release: its revisions count from 1 again

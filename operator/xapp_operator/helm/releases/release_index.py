@@ -30,12 +30,6 @@ class Revision(Protocol):
     @property
     def status(self) -> str: ...
 
-    @property
-    def chart_digest(self) -> str | None: ...
-
-    @property
-    def values_digest(self) -> str | None: ...
-
 
 R = TypeVar("R", bound=Revision)
 
@@ -68,10 +62,15 @@ class ReleaseIndex:
 
     def __init__(self) -> None:
         self._revisions: dict[ReleaseKey, dict[int, RevisionInfo]] = {}
+        self._first: dict[ReleaseKey, dict[str, int]] = {}  # the first revision of each attempt, perhaps deleted since
 
     def revisions(self, key: ReleaseKey) -> tuple[RevisionInfo, ...]:
         """Return the revisions of a release, oldest first; the newest decides the state of the release."""
         return tuple(info for _, info in sorted(self._revisions.get(key, {}).items()))
+
+    def first_revision(self, key: ReleaseKey, info: RevisionInfo) -> int:
+        """Return the first revision with the attempt of `info`: another helm has copied its labels from there."""
+        return self._first.get(key, {}).get(info.attempt, info.revision)
 
     def put_revision(self, key: ReleaseKey, info: RevisionInfo) -> None:
         """Add a new or changed revision, unless a newer state of it is known."""
@@ -79,6 +78,8 @@ class ReleaseIndex:
         known = revisions.get(info.revision)
         if known is None or int(info.resource_version or 0) >= int(known.resource_version or 0):
             revisions[info.revision] = info
+        first = self._first.setdefault(key, {})
+        first[info.attempt] = min(info.revision, first.get(info.attempt, info.revision))
 
     def remove_revision(self, key: ReleaseKey, revision: int, *, uid: str | None = None) -> None:
         """Remove one revision of a release; with a `uid`, only if its Secret has this uid."""
@@ -86,22 +87,22 @@ class ReleaseIndex:
         known = revisions.get(revision)
         if known is not None and uid in (None, known.secret_uid):
             del revisions[revision]
+            used, oldest = {info.attempt for info in revisions.values()}, min(revisions, default=0)
+            first = self._first[key].items()
+            # helm deletes old revisions before it creates one, which may have the labels of a deleted one.
+            self._first[key] = {each: number for each, number in first if each in used or number >= oldest}
         if not revisions:
             self._revisions.pop(key, None)
+            self._first.pop(key, None)
 
     def remove_namespace(self, namespace: str) -> None:
         """Remove all releases of a namespace."""
         for key in [each for each in self._revisions if each[0] == namespace]:
-            del self._revisions[key]
+            del self._revisions[key], self._first[key]
 
 
 def revisions_to_prune(
-    revisions: tuple[R, ...],
-    *,
-    keep: int,
-    is_copy: bool = False,
-    rollback_target: int | None = None,
-    in_force: int | None = None,
+    revisions: tuple[R, ...], *, keep: int, rollback_target: int | None = None, in_force: int | None = None
 ) -> tuple[R, ...]:
     """Return the ones of a release's `revisions` beyond `keep`, never the newest or a deployed one.
 
@@ -111,8 +112,6 @@ def revisions_to_prune(
     Args:
         revisions: oldest first.
         keep: how many stay.
-        is_copy: whether a rollback has deployed the newest. The last one with other digests goes last: without it, the
-            newest looks like an upgrade by a person, which copies the labels of the one before it.
         rollback_target: of a rollback that is to be repeated or may become necessary; it stays.
         in_force: the revision that was deployed last. Those after it are failed tries, although helm calls a rollback
             that failed superseded when the next one begins.
@@ -121,15 +120,9 @@ def revisions_to_prune(
     def is_good(info: R) -> bool:
         return info.status != "failed" and (in_force is None or info.revision <= in_force)
 
-    def digests(info: R) -> tuple[str | None, str | None]:
-        return info.chart_digest, info.values_digest
-
-    earlier = revisions[:-1]
-    others = (info for info in earlier if info.status != "deployed" and info.revision != rollback_target)
-    differing = (info.revision for info in reversed(earlier) if is_copy and digests(info) != digests(revisions[-1]))
-    last = next(differing, None)
+    others = (info for info in revisions[:-1] if info.status != "deployed" and info.revision != rollback_target)
     surplus = max(len(revisions) - max(keep, 1), 0)
-    return tuple(sorted(others, key=lambda info: (info.revision == last, is_good(info), info.revision)))[:surplus]
+    return tuple(sorted(others, key=lambda info: (is_good(info), info.revision)))[:surplus]
 
 
 def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, RevisionInfo] | None:

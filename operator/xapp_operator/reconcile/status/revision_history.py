@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
-from xapp_operator.domain.planning.plan_input import DEPLOYED, ROLLBACK, SUPERSEDED, ObservedRelease
+from xapp_operator.domain.planning.plan_input import DEPLOYED, ROLLBACK, SUPERSEDED, Digests, ObservedRelease
 from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.work.work_queue import NamespacedName
@@ -20,7 +20,10 @@ _ROLLBACK_TO: Final = "Rollback to "
 def build_history(
     draft: StatusDraft, release: ReleaseStatus, stored: Iterable[RevisionInfo]
 ) -> tuple[RevisionStatus, ...]:
-    """Return the revisions that Helm keeps, newest first; `release` is the deployed one, and `draft` has the others."""
+    """Return the revisions that Helm keeps, newest first; `release` is the deployed one, and `draft` has the others.
+
+    The digests of those that were deployed stay as they were found then: see `find_digests`.
+    """
     known = {revision.revision: revision for revision in draft.history}
     before = tuple(known)
     if release.revision is not None and release.revision not in known:
@@ -43,15 +46,51 @@ def build_history(
             RevisionStatus(
                 revision=info.revision, status=info.status, was_healthy=_health_of_unknown(info.revision, before)
             ),
-        ).model_copy(
-            update={
-                "status": info.status,
-                "chart_digest": info.chart_digest,
-                "values_digest": info.values_digest,
-            }
-        )
+        ).model_copy(update={"status": info.status, **_found_digests(info, known.get(info.revision), release)})
         for info in sorted(stored, key=lambda info: -info.revision)
     )
+
+
+def _found_digests(info: RevisionInfo, known: RevisionStatus | None, release: ReleaseStatus) -> dict[str, str | None]:
+    found = release if info.revision == release.revision else known
+    if found is None or (found is known and known.deployed_at is None):
+        return {"chart_digest": info.chart_digest, "values_digest": info.values_digest}
+    return {"chart_digest": found.chart_digest, "values_digest": found.values_digest}
+
+
+def find_digests(
+    deployed: ReleaseStatus, newest: RevisionInfo, history: Iterable[RevisionStatus], *, first: int
+) -> Digests | None:
+    """Return the digests of the deployed revision; None if a person has made what it contains.
+
+    The labels of `newest`, its record, alone do not tell that: an upgrade by a person inherits those of the revision
+    before it, and a rollback copies those of any. So helm's description tells what the revision is, and the history
+    keeps what was found. `first` is the revision that the labels were made for.
+    """
+    described = {each.revision: each for each in history if each.deployed_at is not None}
+    labels = label_digests(newest)
+    target = _rollback_target(deployed)
+    known = described.get(newest.revision) or described.get(target)
+    if known is not None:
+        return labels if labels == release_digests(known) else None
+    return labels if first in (newest.revision, target) else None
+
+
+def label_digests(info: RevisionInfo) -> Digests | None:
+    """Return what the labels of a revision say that it was made from; a person's helm may have copied them."""
+    return Digests(info.chart_digest, info.values_digest) if info.chart_digest and info.values_digest else None
+
+
+def release_digests(release: ReleaseStatus | RevisionStatus) -> Digests | None:
+    """Return what a revision was made from, as far as the status tells."""
+    chart, values = release.chart_digest, release.values_digest
+    return Digests(chart, values) if chart is not None and values is not None else None
+
+
+def _rollback_target(release: ReleaseStatus) -> int:
+    """Return the revision that the deployed one is a copy of, as helm describes it; 0 if it is not a copy."""
+    _, _, number = (release.description or "").partition(_ROLLBACK_TO)
+    return int(number or 0)
 
 
 def find_copies(revision: int | None, history: Iterable[RevisionStatus], deployed: ReleaseStatus) -> frozenset[int]:

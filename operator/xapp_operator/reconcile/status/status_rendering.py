@@ -34,7 +34,7 @@ from xapp_operator.api.status_parts import HandledAnnotations, Progress
 from xapp_operator.api.status_texts import CAUSE_MAX
 from xapp_operator.common.text import shorten
 from xapp_operator.domain.planning.actions import Nothing, Wait
-from xapp_operator.domain.planning.plan_input import ROLLBACK, AttemptOutcome, DriftState, TestOutcome
+from xapp_operator.domain.planning.plan_input import AttemptOutcome, DriftState, TestOutcome
 from xapp_operator.domain.planning.progress import NO_RETRIES, SourceRetries, find_progress
 from xapp_operator.errors import XAppError
 from xapp_operator.helm.releases.release_index import revisions_to_prune
@@ -164,8 +164,7 @@ def _progress(
 
 def _kept_history(draft: StatusDraft, *, keep: int) -> list[RevisionStatus]:
     """Return the revisions that Helm keeps too, newest first; for a while, there may be others in its storage."""
-    is_copy = bool(draft.history) and draft.history[0].action == ROLLBACK
-    surplus = revisions_to_prune(draft.history[::-1], keep=keep, is_copy=is_copy, in_force=draft.release.revision)
+    surplus = revisions_to_prune(draft.history[::-1], keep=keep, in_force=draft.release.revision)
     return [each for each in draft.history if each not in surplus][:keep]
 
 

@@ -96,11 +96,7 @@ async def deploy(
 
 
 async def delete_surplus(
-    request: ReconcileRequest,
-    context: ReconcilerContext,
-    *,
-    is_copy: bool = False,
-    rollback_target: int | None = None,
+    request: ReconcileRequest, context: ReconcilerContext, *, rollback_target: int | None = None
 ) -> None:
     """Delete revisions beyond spec.maxHistory, because helm deletes none: see `revisions_to_prune`.
 
@@ -112,9 +108,7 @@ async def delete_surplus(
     keep = request.xapp.spec.max_history
     in_force = request.draft.release.revision
     failed: dict[int, str] = {}
-    for info in revisions_to_prune(
-        stored, keep=keep, is_copy=is_copy, rollback_target=rollback_target, in_force=in_force
-    ):
+    for info in revisions_to_prune(stored, keep=keep, rollback_target=rollback_target, in_force=in_force):
         secret = release_secret_name(name, info.revision)
         try:
             await client.delete(SECRETS, secret, namespace=namespace, uid=info.secret_uid)

@@ -65,7 +65,8 @@ async def _adopt(action: Adopt, request: ReconcileRequest, context: ReconcilerCo
         None, action=INSTALL, digests=action.digests, generation=xapp.generation, now=context.clock.now()
     )
     attempt = replace(attempt, outcome=AttemptOutcome.RELEASED)
-    request.draft = replace(request.draft, attempt=attempt, held_revision=None)
+    history = tuple(each for each in request.draft.history if each.revision != action.revision)  # of another release
+    request.draft = replace(request.draft, attempt=attempt, history=history, held_revision=None)
     context.events.record(
         request.raw,
         reason="Adopted",

@@ -59,10 +59,9 @@ async def rollback(
         await context.helm.rollback(helm_request, slot=slot)
 
     attempt, _ = await run_step(request, context, attempt, run, urgent=False)
-    deployed = attempt.outcome is AttemptOutcome.RELEASED
     requested = action.hold and not action.again
     handled = requested and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
-    if deployed:
+    if attempt.outcome is AttemptOutcome.RELEASED:
         context.monitor.forget_inventory(request.key)
         if action.hold:
             handled = requested
@@ -81,9 +80,9 @@ async def rollback(
         handled_annotations = request.draft.handled.model_copy(update={"rollback_to": attempt.rollback_to})
         request.draft = replace(request.draft, handled=handled_annotations)
     await context.release_watch.refresh(request.namespace, name)
+    released = attempt.outcome is not AttemptOutcome.FAILED
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:  # otherwise the next upgrade prunes
-        target = None if deployed else action.revision
-        await delete_surplus(request, context, is_copy=deployed, rollback_target=target)
+        await delete_surplus(request, context, rollback_target=None if released else action.revision)
 
 
 async def _take_over(revision: int, request: ReconcileRequest, context: ReconcilerContext) -> None:

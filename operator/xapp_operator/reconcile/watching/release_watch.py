@@ -19,7 +19,6 @@ from xapp_operator.domain.planning.plan_input import (
     SUPERSEDED,
     Attempt,
     AttemptOutcome,
-    Digests,
     ObservedRelease,
     PastRevision,
 )
@@ -40,6 +39,7 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey
+from xapp_operator.reconcile.status.revision_history import label_digests
 from xapp_operator.reconcile.watching.secret_watch import OtherSecret, SecretEntry, SecretWatch
 
 WATCH_SECONDS: Final = 1.0
@@ -75,6 +75,11 @@ class ReleaseWatch:
     def get_revision(self, namespace: str, name: str, number: int) -> RevisionInfo | None:
         return next((info for info in self.revisions(namespace, name) if info.revision == number), None)
 
+    def first_revision(self, namespace: str, name: str) -> int:
+        """Return the revision from which helm has copied the labels of the newest one; 0 if there is no release."""
+        newest = self.revisions(namespace, name)[-1:]
+        return self._index.first_revision((namespace, name), newest[0]) if newest else 0
+
     def get_release(self, namespace: str, name: str, *, attempt: Attempt | None) -> ObservedRelease | None:
         """Return the release as input of `plan`, or None when there is none.
 
@@ -84,19 +89,19 @@ class ReleaseWatch:
         revisions = self.revisions(namespace, name)
         if not revisions:
             return None
-        latest = revisions[-1]
-        earlier = {info.attempt for info in revisions[:-1]}
+        latest, first = revisions[-1], self.first_revision(namespace, name)
         rolling_back = latest.status == "pending-rollback" and _is_rolling_back(attempt, latest)
-        inherited = len(revisions) > 1 and _inherits_labels(latest, revisions[-2])
         overtaken = _is_overtaken(latest, revisions[:-1])
         return ObservedRelease(
             revision=latest.revision,
             status=latest.status,
             owner=_owner(revisions),
-            digests=None if inherited or overtaken else _digests(latest),
-            has_own_attempt=rolling_back or (latest.attempt != "" and latest.attempt not in earlier),
+            digests=None if overtaken or _inherits_labels(revisions) else label_digests(latest),
+            has_own_attempt=rolling_back or (latest.attempt != "" and first == latest.revision),
             modified_at=float(latest.modified),
-            past_revisions=tuple(PastRevision(info.revision, info.status, _digests(info)) for info in revisions[:-1]),
+            past_revisions=tuple(
+                PastRevision(info.revision, info.status, label_digests(info)) for info in revisions[:-1]
+            ),
             overtaken=overtaken,
         )
 
@@ -205,16 +210,19 @@ def _owner(revisions: tuple[RevisionInfo, ...]) -> str | None:
 
     Revisions that helm deploys for a person have labels of earlier ones, also of those from before an adoption.
     """
-    *_, (xapp, _) = dict.fromkeys((info.xapp, info.attempt) for info in revisions)
-    return xapp or None
+    owners = [xapp for xapp, _ in dict.fromkeys((info.xapp, info.attempt) for info in revisions) if xapp]
+    return owners[-1] if owners else None
 
 
-def _inherits_labels(info: RevisionInfo, previous: RevisionInfo) -> bool:
-    """Return whether a person's upgrade has made a revision: its digests are those of the one before, and wrong.
+def _inherits_labels(revisions: tuple[RevisionInfo, ...]) -> bool:
+    """Return whether a person's upgrade has made the newest revision: its labels, those of the one before, are wrong.
 
-    A rollback has the labels of an earlier one, and right digests. `revisions_to_prune` keeps the one between.
+    Where revisions between may have been deleted, `find_digests` tells it from a rollback, once the record is read.
     """
-    return info.attempt != "" and info.attempt == previous.attempt
+    before, newest = (None, *revisions)[-2:]
+    if before is None or newest is None or newest.attempt == "":
+        return False
+    return (before.attempt, before.revision) == (newest.attempt, newest.revision - 1)
 
 
 def _is_overtaken(latest: RevisionInfo, earlier: tuple[RevisionInfo, ...]) -> bool:
@@ -237,7 +245,3 @@ def _is_rolling_back(attempt: Attempt | None, latest: RevisionInfo) -> bool:
         return False
     is_over = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.INTERRUPTED)
     return attempt.outcome is AttemptOutcome.RUNNING or (is_over and latest.modified <= attempt.last_at)
-
-
-def _digests(info: RevisionInfo) -> Digests | None:
-    return Digests(info.chart_digest, info.values_digest) if info.chart_digest and info.values_digest else None

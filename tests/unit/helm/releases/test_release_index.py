@@ -75,6 +75,28 @@ def test_labels_of_the_operator_are_read() -> None:
     assert (latest.secret_uid, latest.resource_version) == ("uid-1", "101")
 
 
+def test_the_first_revision_of_an_attempt_is_known_while_another_may_have_its_labels() -> None:
+    def first(number: int, attempt: str) -> int:
+        return index.first_revision(("ric", "hello"), parsed(record(number, attempt=attempt))[1])
+
+    index = index_of(record(4, attempt="a"), record(2, attempt="a"), record(3, attempt="b"), record(5, attempt="c"))
+    assert (first(4, "a"), first(3, "b"), first(6, "d")) == (2, 3, 6)
+    remove(index, record(2, attempt="a"))
+    assert first(4, "a") == 2  # revision 4 has its labels
+    remove(index, record(5, attempt="c"))
+    assert first(6, "c") == 5  # helm deletes before it creates
+    remove(index, record(4, attempt="a"))
+    assert (first(6, "a"), first(6, "b")) == (6, 3)
+    index.put_revision(*parsed(record(7, attempt="d")))
+    remove(index, record(3, attempt="b"))
+    assert (first(8, "b"), first(8, "c"), first(8, "d")) == (8, 8, 7)
+    remove(index, record(7, attempt="d"))
+    assert first(8, "d") == 8
+    index.put_revision(*parsed(record(1, attempt="d")))
+    index.remove_namespace("ric")
+    assert first(8, "d") == 8
+
+
 def test_a_changed_secret_replaces_the_stored_revision() -> None:
     index = index_of(record(1, status="pending-install"))
     index.put_revision(*parsed(record(1, status="failed")))
@@ -142,29 +164,6 @@ def test_failed_tries_go_before_good_revisions(
 ) -> None:
     index = index_of(*(record(number, status=status) for number, status in enumerate(statuses, start=1)))
     found = revisions_to_prune(index.revisions(("ric", "hello")), keep=4, rollback_target=target, in_force=in_force)
-    assert [one.revision for one in found] == pruned
-
-
-@pytest.mark.parametrize(
-    ("digests", "is_copy", "keep", "pruned"),
-    [
-        ("abcb", False, 3, [3]),
-        ("abcb", True, 3, [1]),
-        ("abcb", True, 2, [1, 2]),
-        ("abcb", True, 1, [1, 2, 3]),
-        ("abbb", True, 3, [3]),  # the rollback failed at first
-        ("abbb", True, 1, [3, 2, 1]),
-        ("bbbb", True, 1, [3, 1, 2]),
-    ],
-)
-@pytest.mark.parametrize("changed", ["chart_digest", "values_digest"])
-def test_the_last_revision_with_other_digests_than_a_copy_goes_last(
-    changed: str, digests: str, is_copy: bool, keep: int, pruned: list[int]
-) -> None:
-    statuses = ("superseded", "superseded", "failed", "deployed")
-    records = enumerate(zip(statuses, digests, strict=True), start=1)
-    index = index_of(*(record(number, status=status, **{changed: digest}) for number, (status, digest) in records))
-    found = revisions_to_prune(index.revisions(("ric", "hello")), keep=keep, is_copy=is_copy)
     assert [one.revision for one in found] == pruned
 
 

@@ -233,16 +233,6 @@ def test_what_never_was_tried_is_pending(tried: Attempt | None, stored: dict[str
     assert rendered(attempt=tried, stored=stored)["phase"] == phase
 
 
-@pytest.mark.parametrize(("action", "listed"), [("Rollback", [4, 3]), ("Upgrade", [4, 2])])
-def test_the_history_lists_the_revision_before_a_rollback(action: str, listed: list[int]) -> None:
-    history = (
-        RevisionStatus(revision=4, status="deployed", values_digest="a" * 40, action=action),
-        RevisionStatus(revision=3, status="failed", values_digest="b" * 40),
-        RevisionStatus(revision=2, status="superseded", values_digest="a" * 40),
-    )
-    assert [each["revision"] for each in rendered(Nothing(), history=history)["history"]] == listed
-
-
 def test_the_parts_of_a_status() -> None:
     history = tuple(RevisionStatus(revision=number, status="superseded") for number in (3, 2, 1))
     status = rendered(

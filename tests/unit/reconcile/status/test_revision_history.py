@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from tests.unit.reconcile.xapps import raw
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
-from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, ObservedRelease, PastRevision
+from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests, ObservedRelease, PastRevision
 from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.reconcile.status.revision_history import (
     UNSETTLED_SECONDS,
@@ -16,12 +17,22 @@ from xapp_operator.reconcile.status.revision_history import (
     add_known_health,
     build_history,
     find_copies,
+    find_digests,
 )
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 
 KEY = ("ns", "hello")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 UPGRADE = Attempt("Upgrade", AttemptOutcome.RELEASED, None, first_at=1.0, last_at=1.0)
-DEPLOYED = ReleaseStatus(revision=3, chart="hello", chart_version="0.1.0", app_version="1", description="done")
+DEPLOYED = ReleaseStatus(
+    revision=3,
+    chart="hello",
+    chart_version="0.1.0",
+    app_version="1",
+    chart_digest="c3",
+    values_digest="v3",
+    description="done",
+)
 
 
 def info(revision: int, status: str = "superseded") -> RevisionInfo:
@@ -88,6 +99,52 @@ def test_a_revision_that_is_known_keeps_what_is_known() -> None:
     before = RevisionStatus(revision=3, status="deployed", action="Install", was_healthy=True)
     (found,) = build_history(draft(before), DEPLOYED, [info(3, "deployed")])
     assert (found.action, found.was_healthy, found.chart) == ("Install", True, None)
+
+
+@pytest.mark.parametrize("status", ["deployed", "superseded"])
+def test_the_digests_of_what_was_deployed_stay_as_they_were_found(status: str) -> None:
+    found_before = known(2).model_copy(update={"deployed_at": NOW, "chart_digest": None, "values_digest": None})
+    deployed = DEPLOYED.model_copy(update={"chart_digest": None, "values_digest": None})
+    found = build_history(draft(found_before, known(1)), deployed, [info(1), info(2, status), info(3, "deployed")])
+    assert [(each.chart_digest, each.values_digest) for each in found] == [(None, None), (None, None), ("c1", "v1")]
+
+
+@pytest.mark.parametrize(
+    ("description", "first", "history", "is_known"),
+    [
+        ("Upgrade complete", 3, {}, True),
+        ("Upgrade complete", 2, {}, False),  # a person's: it has the labels of the one before
+        ("Upgrade complete", 1, {}, False),
+        (None, 2, {}, False),
+        ("Rollback to 1", 1, {}, True),
+        ("Rollback to 2", 1, {}, False),  # a copy of a person's upgrade
+        ("Rollback to 2", 1, {2: "3"}, True),
+        ("Rollback to 1", 1, {1: None}, False),
+        ("Rollback to 1", 3, {1: None}, False),  # all others are deleted
+        ("Rollback to 1", 1, {1: "1"}, False),  # the number was used again
+        ("Upgrade complete", 3, {3: "3"}, True),
+        ("Upgrade complete", 1, {3: "3"}, True),
+        ("Upgrade complete", 3, {3: None}, False),
+        ("Rollback to 1", 1, {3: None, 1: "3"}, False),
+    ],
+)
+@pytest.mark.parametrize("changed", ["chart_digest", "values_digest"])
+def test_the_digests_of_a_revision_are_those_that_it_was_made_from(
+    changed: str, description: str | None, first: int, history: dict[int, str | None], is_known: bool
+) -> None:
+    digests = {"chart_digest": "c3", "values_digest": "v3"}
+    entries = [
+        known(number).model_copy(update={**digests, changed: digest and f"{changed[0]}{digest}", "deployed_at": NOW})
+        for number, digest in history.items()
+    ]
+    deployed = ReleaseStatus(revision=3, description=description)
+    found = find_digests(deployed, info(3, "deployed"), entries, first=first)
+    assert found == (Digests("c3", "v3") if is_known else None)
+
+
+def test_what_was_never_seen_deployed_tells_nothing_of_a_copy() -> None:
+    deployed = ReleaseStatus(revision=3, description="Rollback to 2")
+    assert find_digests(deployed, info(3, "deployed"), [known(2)], first=2) == Digests("c3", "v3")
 
 
 def test_a_revision_after_the_known_ones_never_was_healthy() -> None:

@@ -118,22 +118,26 @@ async def test_one_digest_alone_counts_as_none(setup: Setup, missing: str) -> No
     assert found.digests is None
 
 
-@pytest.mark.parametrize(
-    ("attempts", "digests"),
-    [
-        ({5: "five", 6: "six", 7: "five"}, Digests("c", "v")),  # a rollback
-        ({5: "five", 7: "five"}, None),  # perhaps two upgrades by a person, and the first is deleted
-    ],
-)
-async def test_a_copy_is_told_from_an_upgrade_by_a_person_by_the_revision_between(
-    setup: Setup, attempts: dict[int, str], digests: Digests | None
-) -> None:
-    for revision, attempt in attempts.items():
-        setup.store(revision, "deployed", **OURS, **{ATTEMPT: attempt})
+async def test_a_copy_keeps_its_digests_until_it_is_read_when_the_revisions_between_are_deleted(setup: Setup) -> None:
+    for revision in (5, 7):
+        setup.store(revision, "deployed", **OURS, **{ATTEMPT: "five"})
     await setup.start()
     found = setup.release()
     assert found is not None
-    assert found.digests == digests
+    assert found.digests == Digests("c", "v")
+
+
+async def test_what_helm_copied_labels_from_is_known_after_it_is_deleted(setup: Setup) -> None:
+    for revision in (5, 7):
+        setup.store(revision, "deployed", **OURS, **{ATTEMPT: "five"})
+    await setup.start()
+    assert setup.releases.first_revision("ric", "hello") == 5
+    await setup.server.delete("sh.helm.release.v1.hello.v5")
+    await eventually(lambda: len(setup.releases.revisions("ric", "hello")) == 1, what="the deletion")
+    found = setup.release()
+    assert found is not None
+    assert (found.has_own_attempt, setup.releases.first_revision("ric", "hello")) == (False, 5)
+    assert setup.releases.first_revision("ric", "other") == 0
 
 
 @pytest.mark.parametrize(
@@ -172,7 +176,8 @@ async def test_a_revision_that_is_made_after_the_newest_one_overtakes_it(
         ([("other", "one"), ("hello", "two"), ("other", "one")], "hello"),
         ([("hello", "one"), ("other", "two"), ("other", "two")], "other"),
         ([("hello", "one"), ("other", "two"), ("hello", "three"), ("other", "two")], "hello"),
-        ([("hello", "one"), ("", "")], None),  # installed by a person
+        ([("hello", ""), ("", ""), ("hello", "")], "hello"),  # the operator's rollback to before the adoption
+        ([("hello", "two"), ("", "")], "hello"),  # the one that a person rolled back to is deleted
         ([("", ""), ("", "")], None),
     ],
 )
