@@ -7,12 +7,13 @@ from itertools import pairwise
 import pytest
 
 from tests.support.fakes.api_server import Refused
-from tests.support.fakes.helm import FakeHelm, HelmFailed, _Run
+from tests.support.fakes.helm import FakeHelm, Fault, HelmFailed, _Run
 from tests.support.fakes.helm_records import decode_record, encode_record, record_target
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.test_removals import NOT_FOUND, RECORD, events, install, wait_gone
+from tests.unit.histories.test_retries import REFUSED
 from xapp_operator.config import Settings
 from xapp_operator.helm.releases.release_storage import JSON_VALUES_MAX
 from xapp_operator.kube.transport import ApiRequest
@@ -37,6 +38,7 @@ def copy_record(history: History, copied: int, number: int) -> None:
     server.create(target, {**record, "metadata": {"name": target.name, "labels": labels}})
 
 
+SECONDS = 20.0
 RESTORED = 4
 """How often the release is there again."""
 
@@ -205,3 +207,32 @@ def test_a_record_that_is_gone_before_it_is_read_is_no_failure(settings: Setting
 
     commands = [each.command for each in run_history(settings, play).helm_steps]
     assert commands == ["install", "uninstall" if deleting else "upgrade"]
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_damaged_record_without_an_attempt_writes_the_status_once(settings: Settings, known: bool) -> None:
+    """The XApp is new, or a retry has cleared its attempt."""
+
+    async def play(history: History) -> None:
+        history.create(tag="one", deletionPolicy="Uninstall" if known else "Orphan")
+        await history.cluster.wait(SECONDS)
+        history.cluster.helm.refusals['{"tag": "two"}'] = Fault(REFUSED, writes=1)
+        history.set_tag("two")
+        await history.cluster.wait(SECONDS)
+        if not known:
+            history.delete()
+            await history.cluster.wait(SECONDS)
+        damaged = record_target(NAMESPACE, "hello", max(history.cluster.revisions))
+        history.cluster.server.patch(damaged, {"data": {"release": "bm90aGluZw=="}}, manager="")
+        if known:
+            history.cluster.restart()
+            await history.cluster.wait(SECONDS)
+            history.annotate("retry-at")
+        else:
+            history.create(tag="one")
+        await history.cluster.wait(SECONDS)
+        before = len(history.cluster.writes)
+        await history.cluster.wait(60.0)
+        assert history.cluster.writes[before:] == []
+
+    run_history(settings, play)

@@ -302,3 +302,20 @@ def test_the_number_of_the_copy_that_is_used_again_is_not_what_is_held(settings:
 
     history = run_history(settings, play)
     assert (history.deployed_tags, held(history)) == (["one"], 1)
+
+
+def test_a_retry_of_a_held_revision_that_is_gone_writes_the_status_once(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await hold_first_revision(history)
+        history.cluster.helm.refusals["1"] = Fault(REFUSED, writes=1)
+        upgrade_by_hand(history, "three")
+        await history.cluster.wait(SECONDS)
+        for revision in (1, 3):
+            delete_record(history, revision)
+        history.annotate("retry-at")
+        await history.cluster.wait(SECONDS)
+        before = len(history.cluster.writes)
+        await history.cluster.wait(60.0)
+        assert history.cluster.writes[before:] == []
+
+    run_history(settings, play)

@@ -80,11 +80,11 @@ def find_progress(
         return _objects_progress(decision, attempt, timeout_seconds=timeout_seconds, previous=previous, now=now)
     step = _find_step(decision, attempt)
     failed_attempt = _failed_attempt(decision, attempt)
+    started_at = previous[1] if previous is not None and previous[0] == step else now
     if step is Step.HELM or (step is Step.RENDER and failed_attempt is not None):
-        return _helm_progress(step, decision, attempt, timeout_seconds=timeout_seconds, now=now)
+        return _helm_progress(step, decision, attempt, timeout_seconds=timeout_seconds, started_at=started_at)
     if step is Step.OBJECTS:
         return _objects_progress(decision, attempt, timeout_seconds=timeout_seconds, previous=previous, now=now)
-    started_at = previous[1] if previous is not None and previous[0] == step else now
     if decision.reason in _SOURCE_REASONS and not decision.stalled:
         return DeploymentProgress(step, started_at, attempt=retries.count or None, next_try_at=retries.next_at)
     return DeploymentProgress(step, started_at)
@@ -126,10 +126,10 @@ def _failed_attempt(decision: Wait, attempt: Attempt | None) -> Attempt | None:
 
 
 def _helm_progress(
-    step: Step, decision: Wait, attempt: Attempt | None, *, timeout_seconds: float, now: float
+    step: Step, decision: Wait, attempt: Attempt | None, *, timeout_seconds: float, started_at: float
 ) -> DeploymentProgress:
     if attempt is None:
-        return DeploymentProgress(step, now)
+        return DeploymentProgress(step, started_at)
     progress = DeploymentProgress(step, attempt.first_at, attempt=attempt.count)
     if decision.stalled:
         return replace(progress, next_try_at=decision.until)

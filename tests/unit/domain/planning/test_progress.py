@@ -150,8 +150,11 @@ def test_objects_without_an_attempt_begin_now() -> None:
     assert found(Wait(Reason.TEST_FAILED, "m", stalled=True)) == DeploymentProgress(Step.OBJECTS, NOW)
 
 
-def test_helm_without_an_attempt_begins_now() -> None:
-    assert found(Wait(Reason.UPGRADE_FAILED, "m")) == DeploymentProgress(Step.HELM, NOW)
+@pytest.mark.parametrize(("step", "started_at"), [("helm", 700.0), ("objects", NOW)])
+def test_helm_without_an_attempt_began_when_that_step_began(step: str, started_at: float) -> None:
+    wait = Wait(Reason.UPGRADE_FAILED, "m")
+    assert found(wait) == DeploymentProgress(Step.HELM, NOW)
+    assert found(wait, previous=(step, 700.0)) == DeploymentProgress(Step.HELM, started_at)
 
 
 def test_a_source_has_no_tries_at_first() -> None:
