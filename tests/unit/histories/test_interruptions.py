@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.fakes.helm_by_hand import upgrade_by_hand
 from tests.support.fakes.histories import STORED_CHART, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, Kill
@@ -182,6 +183,31 @@ def test_a_step_that_waited_for_its_place_is_not_made_for_an_older_spec(settings
 
     history = run_history(settings.model_copy(update={"helm_concurrency": 1}), play)
     assert [each.what for each in history.helm_steps] == ['{"tag": "two"}']
+
+
+def test_a_rollback_that_waited_for_its_place_keeps_its_target_while_helm_runs(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        history.create(tag="one", maxHistory=2)
+        await cluster.wait(20.0)
+        history.set_tag("two")
+        await cluster.wait(20.0)
+        cluster.helm.pause = 8.0
+        create_other(history)
+        assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=20.0)
+        history.annotate("rollback-to", "1")
+        await cluster.wait(4.0)
+        upgrade_by_hand(history, "three")
+        assert await cluster.wait_for(lambda: history.records[-1]["version"] == 4, seconds=60.0)
+        assert [each["version"] for each in history.records] == [1, 2, 3, 4]
+        await cluster.wait(60.0)
+        history.note("delete other")
+        cluster.delete("other")
+        await cluster.wait(60.0)
+        history.removed.clear()
+
+    history = run_history(settings.model_copy(update={"helm_concurrency": 1}), play)
+    assert (history.outcome, history.deployed_tags) == ("Ready RollbackSucceeded", ["one"])
 
 
 @pytest.mark.parametrize("later", [0.0, 0.5])

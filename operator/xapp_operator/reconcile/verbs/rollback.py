@@ -44,18 +44,18 @@ async def rollback(
     `previous` is the attempt before: the upgrade that is rolled back, or an earlier try of the rollback.
     """
     name = request.xapp.release_name
-    helm_request = RollbackRequest(
-        name=name,
-        namespace=request.namespace,
-        revision=action.revision,
-        user=context.impersonation.user_for(request.xapp),
-        timeout=request.xapp.spec.timeout_seconds,
-        history_max=history_max(request, context),
-        read_secrets=secrets_reader(request.key, name, context, rollback_to=action.revision),
-    )
 
     async def run(slot: HelmSlot) -> None:
         await _take_over(action.revision, request, context)
+        helm_request = RollbackRequest(
+            name=name,
+            namespace=request.namespace,
+            revision=action.revision,
+            user=context.impersonation.user_for(request.xapp),
+            timeout=request.xapp.spec.timeout_seconds,
+            history_max=history_max(request, context),  # after the wait for a place, during which others may upgrade
+            read_secrets=secrets_reader(request.key, name, context, rollback_to=action.revision),
+        )
         await context.helm.rollback(helm_request, slot=slot)
 
     attempt, _ = await run_step(request, context, attempt, run, urgent=False)
