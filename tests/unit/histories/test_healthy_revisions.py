@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.fakes.helm import Fault
+from tests.support.fakes.helm_by_hand import upgrade_by_hand
 from tests.support.fakes.histories import RESYNC_SECONDS, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN, Kill
+from tests.unit.histories.test_retries import REFUSED
 from xapp_operator.config import Settings
 
 
@@ -244,3 +247,40 @@ def test_revision_is_not_called_healthy_for_the_objects_before_it(settings: Sett
         history.set_tag("three")
 
     run_history(settings, play)
+
+
+def test_a_failed_upgrade_of_an_adopted_release_keeps_the_last_good_revision(settings: Settings) -> None:
+    """A rollback of a person has failed before, so that no revision is deployed."""
+
+    async def play(history: History) -> None:
+        history.install_by_hand("one")
+        upgrade_by_hand(history, "two")
+        history.leave_behind("superseded")
+        upgrade_by_hand(history, "one", status="failed")
+        history.cluster.helm.refusals['{"tag": "three"}'] = Fault(REFUSED, writes=1)
+        history.create(tag="three", adopt=True, maxHistory=1, upgrade={"onFailure": "none"})
+        await history.cluster.wait(10.0)
+        assert history.cluster.revisions == {2: "superseded", 4: "failed"}
+        history.cluster.helm.refusals.clear()
+        history.annotate("retry-at")
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == ["upgrade", "upgrade"]
+
+
+def test_a_failed_rollback_keeps_the_last_good_revision(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="two", maxHistory=1)
+        await history.cluster.wait(10.0)
+        history.set_tag("three")
+        await history.cluster.wait(10.0)
+        history.cluster.helm.refusals["1"] = Fault(REFUSED, writes=2)
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(1.0)
+        upgrade_by_hand(history, "two")
+        await history.cluster.wait(10.0)
+        assert "superseded" in history.cluster.revisions.values()
+        history.annotate("retry-at")
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps][1:].count("install") == 0

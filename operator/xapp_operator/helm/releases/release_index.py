@@ -104,10 +104,11 @@ class ReleaseIndex:
 def revisions_to_prune(
     revisions: tuple[R, ...], *, keep: int, rollback_target: int | None = None, in_force: int | None = None
 ) -> tuple[R, ...]:
-    """Return the ones of a release's `revisions` beyond `keep`, never the newest or a deployed one.
+    """Return the ones of a release's `revisions` beyond `keep`, never the newest, a deployed or the last good one.
 
     With `--history-max`, helm deletes the oldest revisions before it tries, so tries that fail would cost the good
     ones. Therefore helm is told to keep all, and these are deleted after the step: failed ones first, then the oldest.
+    While none is deployed, the newest good one stays: without it, the release looks as if it never was deployed.
 
     Args:
         revisions: oldest first.
@@ -117,12 +118,16 @@ def revisions_to_prune(
             that failed superseded when the next one begins.
     """
 
-    def is_good(info: R) -> bool:
-        return info.status != "failed" and (in_force is None or info.revision <= in_force)
+    def order(info: R) -> tuple[bool, int]:
+        is_good = info.status != "failed" and (in_force is None or info.revision <= in_force)
+        return is_good, info.revision
 
-    others = (info for info in revisions[:-1] if info.status != "deployed" and info.revision != rollback_target)
+    deployed = [info for info in revisions if info.status == "deployed"]
+    last_good = sorted((info for info in revisions if info.status == "superseded"), key=order)[-1:]
+    kept = {rollback_target, *(info.revision for info in deployed or last_good)}
+    others = (info for info in revisions[:-1] if info.revision not in kept)
     surplus = max(len(revisions) - max(keep, 1), 0)
-    return tuple(sorted(others, key=lambda info: (is_good(info), info.revision)))[:surplus]
+    return tuple(sorted(others, key=order))[:surplus]
 
 
 def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, RevisionInfo] | None:

@@ -167,6 +167,26 @@ def test_failed_tries_go_before_good_revisions(
     assert [one.revision for one in found] == pruned
 
 
+@pytest.mark.parametrize(
+    ("statuses", "in_force", "pruned"),
+    [
+        (("superseded", "superseded", "failed", "failed"), None, [3, 1]),
+        (("superseded", "superseded", "superseded", "failed"), 2, [3, 1]),  # 3 is a rollback that failed
+        (("failed", "superseded", "failed"), 1, [1]),  # somebody has deleted what was in force
+        (("superseded", "pending-upgrade", "failed"), None, [2]),
+        (("superseded", "superseded"), None, [1]),
+        (("superseded", "deployed", "failed"), 2, [1]),
+        (("failed", "failed"), None, [1]),
+    ],
+)
+def test_the_last_good_revision_is_kept_while_none_is_deployed(
+    statuses: tuple[str, ...], in_force: int | None, pruned: list[int]
+) -> None:
+    index = index_of(*(record(number, status=status) for number, status in enumerate(statuses, start=1)))
+    found = revisions_to_prune(index.revisions(("ric", "hello")), keep=1, in_force=in_force)
+    assert [one.revision for one in found] == pruned
+
+
 def test_equal_texts_are_stored_once() -> None:
     index = index_of(*(record(n, name=f"r{n}", chart_digest="c" * 40) for n in range(1, 3)))
     (one,), (other,) = (index.revisions(("ric", name)) for name in ("r1", "r2"))
