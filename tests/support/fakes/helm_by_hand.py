@@ -32,6 +32,17 @@ def roll_back_by_hand(history: History, revision: int) -> None:
         _add_revision(history, source, f"Rollback to {revision}", status="deployed")
 
 
+def finish_by_hand(history: History, revision: int, *, status: str = "deployed") -> None:
+    """End a helm that was left pending at `revision`: it applies its objects, and records the status."""
+    history.note(f"helm by hand ends with revision {revision}: {status}")
+    [record] = [each for each in history.records if each["version"] == revision]
+    now, server = history.cluster.clock.now(), history.cluster.server
+    for each in objects_of(record["manifest"]):
+        server.apply(target_of(each, namespace=NAMESPACE), owned(each, "hello", NAMESPACE), manager="helm")
+    ended = {**record, "info": {**record["info"], "status": status}}
+    server.patch(record_target(NAMESPACE, "hello", revision), record_secret(ended, "modifiedAt", now=now), manager="")
+
+
 def install_again_by_hand(history: History, tag: str) -> None:
     """Install over a release that was uninstalled with `--keep-history`, as `helm install --replace` does."""
     history.note(f"install again by hand: {tag}")

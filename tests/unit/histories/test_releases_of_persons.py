@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fakes.helm import Fault
-from tests.support.fakes.helm_by_hand import delete_record, install_again_by_hand, roll_back_by_hand, upgrade_by_hand
+from tests.support.fakes.helm_by_hand import (
+    delete_record,
+    finish_by_hand,
+    install_again_by_hand,
+    roll_back_by_hand,
+    upgrade_by_hand,
+)
 from tests.support.fakes.histories import STORED_CHART, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN
 from tests.unit.histories.test_adoption import assert_uninstalled, condition, create_other, delete_hello
@@ -205,6 +211,33 @@ def test_a_spec_that_returns_to_what_was_rolled_back_to_runs_no_helm(
     history = run_history(settings, play)
     assert history.outcome == "Ready RollbackSucceeded"
     assert [each.command for each in history.helm_steps] == ["install", "upgrade", "upgrade", "upgrade", "rollback"]
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("end", ["deployed", "failed", None])
+def test_an_old_helm_that_takes_its_time_is_waited_for(settings: Settings, end: str | None, held: bool) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        for tag in ("two", "three"):
+            await history.cluster.wait(SOON_SECONDS)
+            history.set_tag(tag)
+        await history.cluster.wait(SOON_SECONDS)
+        if held:
+            history.annotate("rollback-to", "1")
+            await history.cluster.wait(SOON_SECONDS)
+        delete_record(history, 2)
+        before = len(history.helm_steps)
+        upgrade_by_hand(history, "mine", status="pending-upgrade", number=2)
+        await history.cluster.wait(SOON_SECONDS)
+        assert len(history.helm_steps) == before
+        assert condition(history, "Ready")[1] == "Progressing"
+        if end is not None:
+            finish_by_hand(history, 2, status=end)
+        await history.cluster.wait(SOON_SECONDS if end else TIMEOUT_SECONDS + SOON_SECONDS)
+        assert len(history.helm_steps) == before + 1
+        assert history.live_tags == {"one" if held else "three"}
+
+    run_history(settings, play)
 
 
 @pytest.mark.parametrize("keep", [3, 5])

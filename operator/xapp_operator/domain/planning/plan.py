@@ -12,6 +12,8 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
                                                                 but not with Orphan or with the namespace
     helm works on the release for another XApp                  Wait, unless the release belongs to another XApp or to a
                                                                 person; deleting: only where it is its own
+    pending-*, also of an older revision that was made since,   Wait, at most spec.timeout
+    and another helm works on it
     pending-*, no helm process works on it any more             Unlock
     the newest record has another status than its label         Unlock, which corrects the label
     uninstalling by another helm                                Wait, at most 30 s (not owned: spec.timeout)
@@ -99,6 +101,7 @@ from xapp_operator.domain.planning.plan_input import (
     UNINSTALLING,
     Digests,
     ObservedRelease,
+    PendingRevision,
     PlanInput,
 )
 from xapp_operator.domain.planning.plan_requests import (
@@ -208,7 +211,11 @@ def _plan_pending(inputs: PlanInput) -> Action | None:
     release = inputs.release
     if release is not None and inputs.observed.label_outdated:
         return Unlock(release.revision)
-    if release is None or release.status not in PENDING or not inputs.owned_or_adoptable:
+    if release is None or not inputs.owned_or_adoptable:
+        return None
+    if (late := release.late_pending) is not None:
+        return _wait_for_other_helm(inputs, late, at_most=inputs.spec.timeout_seconds) or Unlock(late.revision)
+    if release.status not in PENDING:
         return None
     if inputs.owned and release.has_own_attempt:
         return Unlock(release.revision)
@@ -226,7 +233,9 @@ def _plan_uninstalling(inputs: PlanInput) -> Action | None:
     return other or backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=False)
 
 
-def _wait_for_other_helm(inputs: PlanInput, release: ObservedRelease, *, at_most: float) -> Wait | None:
+def _wait_for_other_helm(
+    inputs: PlanInput, release: ObservedRelease | PendingRevision, *, at_most: float
+) -> Wait | None:
     due = release.modified_at + min(at_most, inputs.spec.timeout_seconds)
     if inputs.now >= due:
         return None

@@ -102,6 +102,15 @@ class PastRevision:
 
 
 @dataclass(frozen=True, slots=True)
+class PendingRevision:
+    """A revision before the newest one, on which another helm works that has read an earlier history."""
+
+    revision: int
+    status: str
+    modified_at: float  # seconds since the epoch
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedRelease:
     """A release in Helm's storage: its newest revision, and the ones before."""
 
@@ -114,6 +123,7 @@ class ObservedRelease:
     past_revisions: tuple[PastRevision, ...] = ()
     left_by: str = ""  # the XApp that created it, without `owner`: it no longer exists
     overtaken: bool = False  # a revision before the newest one was made after it: its objects may be in force
+    late_pending: PendingRevision | None = None  # such a revision that is not over
 
     @property
     def revisions(self) -> tuple[int, ...]:

@@ -15,12 +15,14 @@ from xapp_operator.common.clock import Clock
 from xapp_operator.common.waiting import wait_for_state
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
+    PENDING,
     ROLLBACK,
     SUPERSEDED,
     Attempt,
     AttemptOutcome,
     ObservedRelease,
     PastRevision,
+    PendingRevision,
 )
 from xapp_operator.errors import KubeError, ReleaseRecordDamaged
 from xapp_operator.helm.releases.release_index import (
@@ -91,18 +93,19 @@ class ReleaseWatch:
             return None
         latest, first = revisions[-1], self.first_revision(namespace, name)
         rolling_back = latest.status == "pending-rollback" and _is_rolling_back(attempt, latest)
-        overtaken = _is_overtaken(latest, revisions[:-1])
+        overtaking = _overtaking_revisions(latest, revisions[:-1])
         return ObservedRelease(
             revision=latest.revision,
             status=latest.status,
             owner=_owner(revisions),
-            digests=None if overtaken or _inherits_labels(revisions) else label_digests(latest),
+            digests=None if overtaking or _inherits_labels(revisions) else label_digests(latest),
             has_own_attempt=rolling_back or (latest.attempt != "" and first == latest.revision),
             modified_at=float(latest.modified),
             past_revisions=tuple(
                 PastRevision(info.revision, info.status, label_digests(info)) for info in revisions[:-1]
             ),
-            overtaken=overtaken,
+            overtaken=bool(overtaking),
+            late_pending=next((_pending(info) for info in overtaking if info.status in PENDING), None),
         )
 
     def is_newest(self, namespace: str, name: str, planned: ObservedRelease | None) -> bool:
@@ -225,18 +228,23 @@ def _inherits_labels(revisions: tuple[RevisionInfo, ...]) -> bool:
     return (before.attempt, before.revision) == (newest.attempt, newest.revision - 1)
 
 
-def _is_overtaken(latest: RevisionInfo, earlier: tuple[RevisionInfo, ...]) -> bool:
-    """Return whether another helm has made a revision before the newest one after it.
+def _overtaking_revisions(latest: RevisionInfo, earlier: tuple[RevisionInfo, ...]) -> tuple[RevisionInfo, ...]:
+    """Return the revisions before the newest one that another helm has made after it.
 
     A helm that has read the history before takes the number of a revision that was deleted since. Times alone do not
     tell that, because clocks may be set back; the order of writes does not, because others may write all Secrets.
     """
-    return any(
-        info.status != SUPERSEDED
+    return tuple(
+        info
+        for info in earlier
+        if info.status != SUPERSEDED
         and info.created >= latest.created
         and int(info.resource_version or 0) > int(latest.resource_version or 0)
-        for info in earlier
     )
+
+
+def _pending(info: RevisionInfo) -> PendingRevision:
+    return PendingRevision(info.revision, info.status, float(info.modified))
 
 
 def _is_rolling_back(attempt: Attempt | None, latest: RevisionInfo) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.domain.planning.plan_inputs import (
     DEPLOYED_BEFORE,
     HELD_AT_1,
+    NAME,
     NOW,
     OLD,
     TIMEOUT,
@@ -44,6 +45,7 @@ from xapp_operator.domain.planning.plan_input import (
     AttemptOutcome,
     LabelState,
     ObservedState,
+    PendingRevision,
     PlanInput,
 )
 from xapp_operator.errors import ChartNotFound, SourceUnavailable
@@ -344,6 +346,28 @@ def test_interrupted_helm_call_is_recovered_once_no_helm_runs(inputs: PlanInput,
 @pytest.mark.parametrize(("inputs", "expected"), OWNERSHIP)
 def test_foreign_release_is_untouched_unless_adopted(inputs: PlanInput, expected: Action) -> None:
     assert without_message(plan(inputs)) == expected
+
+
+@pytest.mark.parametrize("owner", [NAME, None, FOREIGN])
+@pytest.mark.parametrize("status", ["deployed", "pending-upgrade"])
+@pytest.mark.parametrize("seconds", [1.0, TIMEOUT])
+def test_an_older_revision_on_which_a_late_helm_works_is_waited_for(
+    seconds: float, status: str, owner: str | None
+) -> None:
+    found = replace(
+        release(status, owner=owner),
+        overtaken=True,
+        late_pending=PendingRevision(1, "pending-upgrade", NOW - seconds),
+    )
+    action = plan(plan_input(found, wanted=spec(adopt=True)))
+    if owner == FOREIGN:
+        assert without_message(action) == wait(Reason.ACCESS_DENIED, stalled=True)
+    elif seconds < TIMEOUT:
+        assert isinstance(action, Wait)
+        assert action.until == NOW - seconds + TIMEOUT
+        assert "revision 1 to pending-upgrade" in action.message
+    else:
+        assert action == Unlock(1)
 
 
 def test_rules_apply_in_their_order() -> None:

@@ -20,6 +20,7 @@ from xapp_operator.domain.planning.plan_input import (
     Digests,
     ObservedRelease,
     PastRevision,
+    PendingRevision,
 )
 from xapp_operator.errors import KubeError
 from xapp_operator.reconcile.watching.release_watch import ReleaseWatch
@@ -166,6 +167,8 @@ async def test_a_revision_that_is_made_after_the_newest_one_overtakes_it(
     found = setup.release()
     assert found is not None
     assert (found.overtaken, found.digests) == (overtaken, None if overtaken else Digests("c", "v"))
+    late = PendingRevision(1, status, 101.0) if status == "pending-upgrade" else None
+    assert found.late_pending == late
 
 
 @pytest.mark.parametrize(
