@@ -64,7 +64,7 @@ async def fail_to_roll_back(history: History) -> None:
     history.annotate("rollback-to", "1")
     await history.cluster.wait(60.0)
     history.cluster.helm.faults = [Fault(REFUSED, writes=1)]
-    history.annotate("rollback-to", "2")
+    history.annotate("rollback-to", "9")
     await history.cluster.wait(60.0)
     history.set_tag("three")
     await history.cluster.wait(20.0)
