@@ -37,8 +37,7 @@ def finish_by_hand(history: History, revision: int, *, status: str = "deployed")
     history.note(f"helm by hand ends with revision {revision}: {status}")
     [record] = [each for each in history.records if each["version"] == revision]
     now, server = history.cluster.clock.now(), history.cluster.server
-    for each in objects_of(record["manifest"]):
-        server.apply(target_of(each, namespace=NAMESPACE), owned(each, "hello", NAMESPACE), manager="helm")
+    _apply_objects(history, record)
     ended = {**record, "info": {**record["info"], "status": status}}
     server.patch(record_target(NAMESPACE, "hello", revision), record_secret(ended, "modifiedAt", now=now), manager="")
 
@@ -57,6 +56,12 @@ def delete_record(history: History, revision: int) -> None:
     history.cluster.server.delete(record_target(NAMESPACE, "hello", revision), {})
 
 
+def _apply_objects(history: History, record: Json) -> None:
+    for each in objects_of(record["manifest"]):
+        target = target_of(each, namespace=NAMESPACE)
+        history.cluster.server.apply(target, owned(each, "hello", NAMESPACE), manager="helm")
+
+
 def _add_revision(history: History, source: Json, description: str, *, status: str, number: int | None = None) -> None:
     before, now, server = history.records, history.cluster.clock.now(), history.cluster.server
     times = {"last_deployed": datetime.fromtimestamp(now, UTC).isoformat(), "description": description}
@@ -65,8 +70,7 @@ def _add_revision(history: History, source: Json, description: str, *, status: s
     server.create(record_target(NAMESPACE, "hello", number), record_secret(record, "createdAt", now=now))
     if status != "deployed":
         return
-    for each in objects_of(record["manifest"]):
-        server.apply(target_of(each, namespace=NAMESPACE), owned(each, "hello", NAMESPACE), manager="helm")
+    _apply_objects(history, record)
     for each in before:
         if each["info"]["status"] == "deployed" and each["version"] < number:
             superseded = {**each, "info": {**each["info"], "status": "superseded"}}

@@ -52,9 +52,11 @@ def build_history(
 
 
 def _found_digests(info: RevisionInfo, known: RevisionStatus | None, release: ReleaseStatus) -> dict[str, str | None]:
-    found = release if info.revision == release.revision else known
-    if found is None or (found is known and known.deployed_at is None):
-        return {"chart_digest": info.chart_digest, "values_digest": info.values_digest}
+    found: ReleaseStatus | RevisionStatus | RevisionInfo = info
+    if info.revision == release.revision:
+        found = release
+    elif known is not None and known.deployed_at is not None:
+        found = known
     return {"chart_digest": found.chart_digest, "values_digest": found.values_digest}
 
 

@@ -91,15 +91,17 @@ class ReleaseWatch:
         revisions = self.revisions(namespace, name)
         if not revisions:
             return None
-        latest, first = revisions[-1], self.first_revision(namespace, name)
+        latest = revisions[-1]
+        is_first = latest.attempt != "" and self._index.first_revision((namespace, name), latest) == latest.revision
+        inherited = len(revisions) > 1 and _inherits_labels(latest, revisions[-2])
         rolling_back = latest.status == "pending-rollback" and _is_rolling_back(attempt, latest)
         overtaking = _overtaking_revisions(latest, revisions[:-1])
         return ObservedRelease(
             revision=latest.revision,
             status=latest.status,
             owner=_owner(revisions),
-            digests=None if overtaking or _inherits_labels(revisions) else label_digests(latest),
-            has_own_attempt=rolling_back or (latest.attempt != "" and first == latest.revision),
+            digests=None if inherited or overtaking else label_digests(latest),
+            has_own_attempt=rolling_back or is_first,
             modified_at=float(latest.modified),
             past_revisions=tuple(
                 PastRevision(info.revision, info.status, label_digests(info)) for info in revisions[:-1]
@@ -217,15 +219,12 @@ def _owner(revisions: tuple[RevisionInfo, ...]) -> str | None:
     return owners[-1] if owners else None
 
 
-def _inherits_labels(revisions: tuple[RevisionInfo, ...]) -> bool:
-    """Return whether a person's upgrade has made the newest revision: its labels, those of the one before, are wrong.
+def _inherits_labels(info: RevisionInfo, previous: RevisionInfo) -> bool:
+    """Return whether a person's upgrade has made a revision: its digests are those of the one before, and wrong.
 
     Where revisions between may have been deleted, `find_digests` tells it from a rollback, once the record is read.
     """
-    before, newest = (None, *revisions)[-2:]
-    if before is None or newest is None or newest.attempt == "":
-        return False
-    return (before.attempt, before.revision) == (newest.attempt, newest.revision - 1)
+    return info.attempt != "" and info.attempt == previous.attempt and info.revision == previous.revision + 1
 
 
 def _overtaking_revisions(latest: RevisionInfo, earlier: tuple[RevisionInfo, ...]) -> tuple[RevisionInfo, ...]:
