@@ -278,7 +278,10 @@ class PlanInput:
         """Return the input whose past times can be compared with `now`, although the clock may have jumped since."""
         release, attempt, test = self.release, self.attempt, self.test
         if release is not None:
-            release = replace(release, modified_at=corrected(release.modified_at))
+            late = release.late_pending
+            if late is not None:
+                late = replace(late, modified_at=corrected(late.modified_at))
+            release = replace(release, modified_at=corrected(release.modified_at), late_pending=late)
         if attempt is not None:
             attempt = replace(attempt, first_at=corrected(attempt.first_at), last_at=corrected(attempt.last_at))
         if test is not None:
