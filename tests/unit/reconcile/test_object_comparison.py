@@ -25,6 +25,7 @@ DEPLOYMENT = ("apps", "v1", "Deployment")
 HPAS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 SCALED_OBJECTS = Resource("keda.sh", "v1alpha1", "scaledobjects", "ScaledObject")
 CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
+SECRETS = Resource("", "v1", "secrets", "Secret")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 IGNORE = "xapp-operator.io/ignore-drift"
 
@@ -85,6 +86,16 @@ async def test_an_object_whose_fields_helm_manages_is_as_applied_without_a_dry_r
     found = await compared.compare(body)
     assert (found.drift, found.unknown, bool(found.managed)) == (None, "", True)
     assert compared.dry_runs == 0
+
+
+async def test_a_secret_with_string_data_is_never_as_applied_without_a_dry_run(compared: Compared) -> None:
+    """The API server turns `stringData` into `data`, so the fields that helm manages do not tell."""
+    body = manifest(("", "v1", "Secret"), stringData={"a": "b"})
+    await compared.install(body, SECRETS)
+    for expected in (1, 2):
+        found = await compared.compare(body, kind="Secret")
+        assert (found.drift, found.unknown, found.managed) == (None, "", b"")
+        assert compared.dry_runs == expected
 
 
 async def test_a_changed_field_is_named_with_who_changed_it(compared: Compared) -> None:

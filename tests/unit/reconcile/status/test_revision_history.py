@@ -18,6 +18,7 @@ from xapp_operator.reconcile.status.revision_history import (
     build_history,
     find_copies,
     find_digests,
+    find_rollback_target,
 )
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 
@@ -245,3 +246,19 @@ def test_copies_of_a_revision_are_found_by_the_descriptions_of_rollbacks(
     assert find_copies(held, history, ReleaseStatus(revision=9, description=newest)) == copies
     others = copies - {9} if 9 not in descriptions else copies | {9}
     assert find_copies(held, history, ReleaseStatus()) == others
+
+
+@pytest.mark.parametrize(
+    ("history", "target"),
+    [
+        ([known(3, healthy=True), known(2, status="superseded")], 3),
+        ([known(3, healthy=False), known(2, status="superseded"), known(1, status="superseded")], 2),
+        ([known(3, status="failed"), known(2, healthy=True, status="superseded")], 2),
+        ([known(3, status="pending-upgrade"), known(2, status="uninstalled")], None),
+        ([], None),
+    ],
+)
+def test_an_upgrade_rolls_back_to_the_newest_revision_that_was_deployed_and_not_unhealthy(
+    history: list[RevisionStatus], target: int | None
+) -> None:
+    assert find_rollback_target(history) == target
