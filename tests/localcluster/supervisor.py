@@ -227,7 +227,9 @@ class Supervisor:
         remove_host_resources(self._layout)
         self._clean_up()
         shutil.rmtree(self._layout.logs, ignore_errors=True)
-        self._layout.audit_log.unlink(missing_ok=True)
+        log = self._layout.audit_log
+        for each in log.parent.glob(f"{log.stem}*{log.suffix}"):  # the API server renames one that is too large
+            each.unlink(missing_ok=True)
 
     def _clean_up(self) -> None:
         """Remove everything but the logs: data, keys and credentials."""
