@@ -31,7 +31,8 @@ async def matches_desired_state(
         KubeError: when the release record, or what the cluster serves, cannot be read.
     """
     already_attempted = draft.attempt is not None and draft.attempt.digests == desired
-    if release.owner is not None or release.status != DEPLOYED or not xapp.spec.adopt or already_attempted:
+    is_foreign = release.owner is None and release.status == DEPLOYED and not release.overtaken
+    if not is_foreign or not xapp.spec.adopt or already_attempted:
         return False
     client, namespace = context.impersonation.client_for(xapp), xapp.metadata.namespace
     try:

@@ -53,7 +53,8 @@ async def load_deployed_release(
         description=public_description(record.description),
     )
     first = context.release_watch.first_revision(namespace, xapp.release_name)
-    digests = find_digests(found, newest, draft.history, first=first)
+    undescribed = {each.revision for each in xapp.status.history or () if each.deployed_at is None}
+    digests = find_digests(found, newest, draft.history, first=first, undescribed=undescribed - {revision})
     if digests is None:
         return found
     return found.model_copy(update={"chart_digest": digests.chart, "values_digest": digests.values})

@@ -32,6 +32,17 @@ def roll_back_by_hand(history: History, revision: int) -> None:
         _add_revision(history, source, f"Rollback to {revision}", status="deployed")
 
 
+def begin_rollback_by_hand(history: History, revision: int, *, keep: int) -> int:
+    """Begin `helm rollback --history-max=KEEP`, which deletes the oldest revisions first; return the new revision."""
+    source = next(each for each in history.records if each["version"] == revision)
+    old = [each["version"] for each in history.records if each["info"]["status"] != "deployed"]
+    for each in old[: max(len(history.records) - (keep - 1), 0)]:
+        delete_record(history, each)
+    history.note(f"begin to roll back by hand to {revision}")
+    _add_revision(history, source, f"Rollback to {revision}", status="pending-rollback")
+    return max(history.cluster.revisions)
+
+
 def finish_by_hand(history: History, revision: int, *, status: str = "deployed") -> None:
     """End a helm that was left pending at `revision`: it applies its objects, and records the status."""
     history.note(f"helm by hand ends with revision {revision}: {status}")
@@ -54,6 +65,11 @@ def install_again_by_hand(history: History, tag: str) -> None:
 def delete_record(history: History, revision: int) -> None:
     history.note(f"delete the record of revision {revision}")
     history.cluster.server.delete(record_target(NAMESPACE, "hello", revision), {})
+
+
+def write_record(history: History, revision: int, change: Json) -> None:
+    history.note(f"write the record of revision {revision}")
+    history.cluster.server.patch(record_target(NAMESPACE, "hello", revision), change, manager="")
 
 
 def _apply_objects(history: History, record: Json) -> None:

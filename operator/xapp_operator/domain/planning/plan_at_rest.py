@@ -63,8 +63,8 @@ def _plan_archive_owners(inputs: PlanInput) -> Action | None:
 
 
 def _plan_superseded(inputs: PlanInput) -> Action | None:
-    if inputs.release is None or not _own_release_is_at_rest(inputs):
-        return None
+    if inputs.release is None or inputs.release.overtaken or not _own_release_is_at_rest(inputs):
+        return None  # once it is called superseded, nothing tells that a revision has overtaken the newest one
     also_deployed = tuple(each.revision for each in inputs.release.past_revisions if each.status == DEPLOYED)
     return MarkSuperseded(also_deployed) if also_deployed else None
 

@@ -122,8 +122,12 @@ class ObservedRelease:
     modified_at: float  # seconds since the epoch
     past_revisions: tuple[PastRevision, ...] = ()
     left_by: str = ""  # the XApp that created it, without `owner`: it no longer exists
-    overtaken: bool = False  # a revision before the newest one was made after it: its objects may be in force
+    overtaken_by: frozenset[int] = frozenset()  # earlier revisions made after the newest: theirs may be in force
     late_pending: PendingRevision | None = None  # such a revision that is not over
+
+    @property
+    def overtaken(self) -> bool:
+        return bool(self.overtaken_by)
 
     @property
     def revisions(self) -> tuple[int, ...]:

@@ -56,7 +56,7 @@ def plan_held_revision(inputs: PlanInput) -> Action | None:
         return None
     if release.status == DEPLOYED and release.revision <= held:
         return None  # another release: its revisions count from 1 again
-    copies = inputs.observed.held_copies.intersection(release.revisions)
+    copies = inputs.observed.held_copies.intersection(release.revisions) - release.overtaken_by
     if release.status == DEPLOYED and release.revision in copies and not release.overtaken:
         return Nothing(
             f"rolled back to revision {held}, which is held until values, version or another field of the spec changes"

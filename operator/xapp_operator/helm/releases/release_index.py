@@ -7,12 +7,13 @@ of an update does not depend on their number. Whoever watches the Secrets feeds 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
+from xapp_operator.domain.planning.plan_input import DEPLOYED, FAILED, PENDING, SUPERSEDED
 from xapp_operator.helm.releases.release_storage import parse_release_secret_name
 
 RELEASE_SELECTOR: Final = "owner=helm"
@@ -43,6 +44,9 @@ class RevisionInfo:
     Helm's label of the same meaning is not used: an upgrade copies `modifiedAt` of the revision before it (helm 4.3.1,
     pkg/storage/driver), and the clock of another helm may be wrong. A time in the future, from a clock that jumped,
     counts as the time at which it was first seen.
+
+    `first_version` is the oldest resource version of the Secret that the index was given: that of its creation, or of
+    the first list. Unlike `resource_version`, later writes do not change it.
     """
 
     revision: int
@@ -55,6 +59,7 @@ class RevisionInfo:
     modified: int
     secret_uid: str
     resource_version: str
+    first_version: int = field(default=0, compare=False)
 
 
 class ReleaseIndex:
@@ -73,13 +78,20 @@ class ReleaseIndex:
         return self._first.get(key, {}).get(info.attempt, info.revision)
 
     def put_revision(self, key: ReleaseKey, info: RevisionInfo) -> None:
-        """Add a new or changed revision, unless a newer state of it is known."""
+        """Add a new or changed revision; of one that is known in a newer state, only what it was first counts."""
         revisions = self._revisions.setdefault(key, {})
         known = revisions.get(info.revision)
-        if known is None or int(info.resource_version or 0) >= int(known.resource_version or 0):
-            revisions[info.revision] = info
+        is_newest = info.revision > max(revisions, default=0)
+        newer = info if known is None or _version(info) >= _version(known) else known
+        if known is not None and known.secret_uid == info.secret_uid:
+            newer = replace(newer, first_version=min(known.first_version, info.first_version))
+        revisions[info.revision] = newer
         first = self._first.setdefault(key, {})
         first[info.attempt] = min(info.revision, first.get(info.attempt, info.revision))
+        if is_newest:
+            # Not when a revision is deleted: helm deletes old ones before it creates one, which may have their labels.
+            used, oldest = {each.attempt for each in revisions.values()}, min(revisions)
+            self._first[key] = {each: number for each, number in first.items() if each in used or number >= oldest}
 
     def remove_revision(self, key: ReleaseKey, revision: int, *, uid: str | None = None) -> None:
         """Remove one revision of a release; with a `uid`, only if its Secret has this uid."""
@@ -87,10 +99,6 @@ class ReleaseIndex:
         known = revisions.get(revision)
         if known is not None and uid in (None, known.secret_uid):
             del revisions[revision]
-            used, oldest = {info.attempt for info in revisions.values()}, min(revisions, default=0)
-            first = self._first[key].items()
-            # helm deletes old revisions before it creates one, which may have the labels of a deleted one.
-            self._first[key] = {each: number for each, number in first if each in used or number >= oldest}
         if not revisions:
             self._revisions.pop(key, None)
             self._first.pop(key, None)
@@ -101,10 +109,16 @@ class ReleaseIndex:
             del self._revisions[key], self._first[key]
 
 
+def _version(info: RevisionInfo) -> int:
+    return int(info.resource_version or 0)
+
+
 def revisions_to_prune(
     revisions: tuple[R, ...], *, keep: int, rollback_target: int | None = None, in_force: int | None = None
 ) -> tuple[R, ...]:
     """Return the ones of a release's `revisions` beyond `keep`, never the newest, a deployed or the last good one.
+
+    Nor one that is pending: another helm works on it.
 
     With `--history-max`, helm deletes the oldest revisions before it tries, so tries that fail would cost the good
     ones. Therefore helm is told to keep all, and these are deleted after the step: failed ones first, then the oldest.
@@ -119,12 +133,13 @@ def revisions_to_prune(
     """
 
     def order(info: R) -> tuple[bool, int]:
-        is_good = info.status != "failed" and (in_force is None or info.revision <= in_force)
+        is_good = info.status != FAILED and (in_force is None or info.revision <= in_force)
         return is_good, info.revision
 
-    deployed = [info for info in revisions if info.status == "deployed"]
-    last_good = sorted((info for info in revisions if info.status == "superseded"), key=order)[-1:]
-    kept = {rollback_target, *(info.revision for info in deployed or last_good)}
+    deployed = [info for info in revisions if info.status == DEPLOYED]
+    last_good = sorted((info for info in revisions if info.status == SUPERSEDED), key=order)[-1:]
+    pending = [info for info in revisions if info.status in PENDING]
+    kept = {rollback_target, *(info.revision for info in (deployed or last_good) + pending)}
     others = (info for info in revisions[:-1] if info.revision not in kept)
     surplus = max(len(revisions) - max(keep, 1), 0)
     return tuple(sorted(others, key=order))[:surplus]
@@ -153,6 +168,7 @@ def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, Revis
         modified=_seconds(max(times), now=int(now)),
         secret_uid=text(metadata, "uid"),
         resource_version=text(metadata, "resourceVersion"),
+        first_version=int(text(metadata, "resourceVersion") or 0),
     )
 
 

@@ -232,6 +232,11 @@ def correct_status_label(secret: JsonObject) -> JsonObject | None:
     return None if _status_label(secret) == status else _with_status_label(secret, status)
 
 
+def unlock_damaged_release(secret: JsonObject) -> JsonObject:
+    """Return the Secret that replaces one that is pending by its label, but whose record helm cannot decode."""
+    return _with_status_label(secret, FAILED)
+
+
 def supersede_release(secret: JsonObject) -> JsonObject:
     """Return the Secret that replaces one whose release is called deployed, although a newer revision is.
 

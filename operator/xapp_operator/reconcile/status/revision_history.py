@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from dataclasses import replace
 from typing import Final
 
@@ -61,13 +61,19 @@ def _found_digests(info: RevisionInfo, known: RevisionStatus | None, release: Re
 
 
 def find_digests(
-    deployed: ReleaseStatus, newest: RevisionInfo, history: Iterable[RevisionStatus], *, first: int
+    deployed: ReleaseStatus,
+    newest: RevisionInfo,
+    history: Iterable[RevisionStatus],
+    *,
+    first: int,
+    undescribed: Set[int] = frozenset(),
 ) -> Digests | None:
     """Return the digests of the deployed revision; None if a person has made what it contains.
 
     The labels of `newest`, its record, alone do not tell that: an upgrade by a person inherits those of the revision
     before it, and a rollback copies those of any. So helm's description tells what the revision is, and the history
-    keeps what was found. `first` is the revision that the labels were made for.
+    keeps what was found. `first` is the revision that the labels were made for, as far as revisions are left. So it is
+    not believed of one that the stored status lists as one of `undescribed`: those that never were the deployed one.
     """
     described = {each.revision: each for each in history if each.deployed_at is not None}
     labels = label_digests(newest)
@@ -75,7 +81,7 @@ def find_digests(
     known = described.get(newest.revision) or described.get(target)
     if known is not None:
         return labels if labels == release_digests(known) else None
-    return labels if first in (newest.revision, target) else None
+    return labels if first in {newest.revision, target} - undescribed else None
 
 
 def label_digests(info: RevisionInfo) -> Digests | None:
@@ -146,7 +152,7 @@ class HealthMarks:
         The status changes anyway then. Where nothing is known, nothing is added: a new version of the operator would
         write the status of every XApp.
         """
-        if release is None or release.status != DEPLOYED:
+        if release is None or release.status != DEPLOYED or release.overtaken:
             return history
         revision = release.revision
         known = next((each.was_healthy for each in history if each.revision == revision), None)

@@ -25,11 +25,12 @@ from xapp_operator.api.json import obj, text
 from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.domain.planning.actions import Adopt, MarkSuperseded, Unlock
 from xapp_operator.domain.planning.plan_input import INSTALL, AttemptOutcome
-from xapp_operator.errors import Conflict, NotFound
+from xapp_operator.errors import Conflict, NotFound, ReleaseRecordDamaged
 from xapp_operator.helm.releases.release_storage import (
     correct_status_label,
     release_secret_name,
     supersede_release,
+    unlock_damaged_release,
     unlock_release,
 )
 from xapp_operator.kube.resources import SECRETS
@@ -45,7 +46,7 @@ async def change_records(
 
     Raises:
         Conflict: when a record changed meanwhile; the next reconcile observes it again.
-        ReleaseRecordDamaged: when the record to unlock cannot be decoded.
+        ReleaseRecordDamaged: when the record to unlock is the newest one, and cannot be decoded.
     """
     match action:
         case Adopt():
@@ -97,7 +98,15 @@ async def label_record(
 async def _unlock(action: Unlock, request: ReconcileRequest, context: ReconcilerContext) -> None:
     client, release = context.impersonation.client_for(request.xapp), request.xapp.release_name
     secret = await client.get(SECRETS, release_secret_name(release, action.revision), namespace=request.namespace)
-    if (corrected := await asyncio.to_thread(correct_status_label, secret)) is not None:
+    try:
+        corrected = await asyncio.to_thread(correct_status_label, secret)
+        unlocked = await asyncio.to_thread(unlock_release, secret) if corrected is None else secret
+    except ReleaseRecordDamaged:
+        revisions = context.release_watch.revisions(request.namespace, release)
+        if all(each.revision <= action.revision for each in revisions):
+            raise
+        corrected, unlocked = None, unlock_damaged_release(secret)  # helm needs only the newest one
+    if corrected is not None:
         await client.replace(SECRETS, corrected, namespace=request.namespace)
         message = (
             f"the status label of revision {action.revision} was changed, and helm does not go by it: it says again "
@@ -105,7 +114,7 @@ async def _unlock(action: Unlock, request: ReconcileRequest, context: Reconciler
         )
         context.events.record(request.raw, reason="LabelCorrected", message=message)
         return
-    await client.replace(SECRETS, await asyncio.to_thread(unlock_release, secret), namespace=request.namespace)
+    await client.replace(SECRETS, unlocked, namespace=request.namespace)
     request.draft = replace(request.draft, unlocked=True)
     context.events.record(
         request.raw,

@@ -356,7 +356,7 @@ def test_an_older_revision_on_which_a_late_helm_works_is_waited_for(
 ) -> None:
     found = replace(
         release(status, owner=owner),
-        overtaken=True,
+        overtaken_by=frozenset({1}),
         late_pending=PendingRevision(1, "pending-upgrade", NOW - seconds),
     )
     action = plan(plan_input(found, wanted=spec(adopt=True)))

@@ -66,7 +66,7 @@ NO_TRUTH = {False, "", None}
         (actions.StartTests, {}),
         (TestRun, {"count": 1}),
         (PastRevision, {}),
-        (ObservedRelease, {"past_revisions": ()}),
+        (ObservedRelease, {"past_revisions": (), "overtaken_by": frozenset()}),
         (LabelState, {}),
         (DriftState, {"objects": ()}),
         (

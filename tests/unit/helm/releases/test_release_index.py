@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from xapp_operator.api.json import JsonObject
+from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.helm.releases.release_index import (
     ReleaseIndex,
     ReleaseKey,
@@ -86,10 +86,13 @@ def test_the_first_revision_of_an_attempt_is_known_while_another_may_have_its_la
     remove(index, record(5, attempt="c"))
     assert first(6, "c") == 5  # helm deletes before it creates
     remove(index, record(4, attempt="a"))
-    assert (first(6, "a"), first(6, "b")) == (6, 3)
+    assert (first(6, "a"), first(6, "b")) == (2, 3)
     index.put_revision(*parsed(record(7, attempt="d")))
+    assert (first(8, "a"), first(8, "b"), first(8, "c")) == (8, 3, 5)
     remove(index, record(3, attempt="b"))
-    assert (first(8, "b"), first(8, "c"), first(8, "d")) == (8, 8, 7)
+    index.put_revision(*parsed(record(8, attempt="e")))
+    assert (first(9, "b"), first(9, "c"), first(9, "d")) == (9, 9, 7)
+    remove(index, record(8, attempt="e"))
     remove(index, record(7, attempt="d"))
     assert first(8, "d") == 8
     index.put_revision(*parsed(record(1, attempt="d")))
@@ -102,6 +105,26 @@ def test_a_changed_secret_replaces_the_stored_revision() -> None:
     index.put_revision(*parsed(record(1, status="failed")))
     revisions = index.revisions(("ric", "hello"))
     assert [one.status for one in revisions] == ["failed"]
+
+
+@pytest.mark.parametrize(
+    ("versions", "uid", "first"),
+    [
+        (("105", "130"), "same", 105),
+        (("130", "105"), "same", 105),  # the list was faster than the watch
+        (("105", "130"), "other", 130),
+    ],
+)
+def test_a_later_write_of_a_secret_does_not_change_its_first_version(
+    versions: tuple[str, str], uid: str, first: int
+) -> None:
+    def written(version: str, uid: str) -> JsonObject:
+        one = record(1)
+        return {**one, "metadata": {**obj(one, "metadata"), "resourceVersion": version, "uid": uid}}
+
+    index = index_of(written(versions[0], "same"), written(versions[1], uid))
+    [found] = index.revisions(("ric", "hello"))
+    assert (found.first_version, found.resource_version) == (first, "130")
 
 
 def test_a_release_without_secrets_is_removed() -> None:
@@ -173,7 +196,7 @@ def test_failed_tries_go_before_good_revisions(
         (("superseded", "superseded", "failed", "failed"), None, [3, 1]),
         (("superseded", "superseded", "superseded", "failed"), 2, [3, 1]),  # 3 is a rollback that failed
         (("failed", "superseded", "failed"), 1, [1]),  # somebody has deleted what was in force
-        (("superseded", "pending-upgrade", "failed"), None, [2]),
+        (("superseded", "pending-upgrade", "failed"), None, []),  # another helm works on 2
         (("superseded", "superseded"), None, [1]),
         (("superseded", "deployed", "failed"), 2, [1]),
         (("failed", "failed"), None, [1]),

@@ -145,7 +145,10 @@ def test_the_digests_of_a_revision_are_those_that_it_was_made_from(
 
 def test_what_was_never_seen_deployed_tells_nothing_of_a_copy() -> None:
     deployed = ReleaseStatus(revision=3, description="Rollback to 2")
-    assert find_digests(deployed, info(3, "deployed"), [known(2)], first=2) == Digests("c3", "v3")
+    newest = info(3, "deployed")
+    assert find_digests(deployed, newest, [known(2)], first=2) == Digests("c3", "v3")
+    assert find_digests(deployed, newest, [known(2)], first=2, undescribed={2}) is None
+    assert find_digests(deployed, newest, [known(2)], first=3, undescribed={2}) == Digests("c3", "v3")
 
 
 def test_a_revision_after_the_known_ones_never_was_healthy() -> None:

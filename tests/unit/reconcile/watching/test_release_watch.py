@@ -151,6 +151,7 @@ async def test_what_helm_copied_labels_from_is_known_after_it_is_deleted(setup: 
         ("pending-upgrade", "after", True, True),
         ("superseded", "after", True, False),  # the operator has called it so
         ("deployed", "after", False, False),  # by a clock that was set back since
+        ("pending-upgrade", "after", False, True),
     ],
 )
 async def test_a_revision_that_is_made_after_the_newest_one_overtakes_it(
