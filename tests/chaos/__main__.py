@@ -1,4 +1,4 @@
-"""The command line: ``python -m tests.chaos --seed S --rounds N``. Exit code 1 when something was lost."""
+"""The command line: ``python -m tests.chaos --seed S --rounds N``. Exit code 1 when something was late or lost."""
 
 from __future__ import annotations
 
@@ -37,16 +37,17 @@ def main(arguments: list[str]) -> int:
         except KeyboardInterrupt:
             say("interrupted")
         finally:
-            if not completed or any(each.lost for each in results.values()):
+            if not completed or any(each.failed for each in results.values()):
                 _keep_logs(Path(folder))
             say(f"\nseed {seed}\n{table(results)}")
     lost = [each for result in results.values() for each in result.lost]
     for each in lost:
         say(f"LOST {each}")
-    if lost:
+    failed = any(each.failed for each in results.values())
+    if failed:
         say(f"logs: {LOGS}\nrepeat with: make chaos SEED={seed} ROUNDS={options.rounds}")
         say(f"one round: python -m tests.chaos --seed {seed} --first-round ROUND --rounds 1")
-    return INTERRUPTED if not completed else 1 if lost else 0
+    return INTERRUPTED if not completed else 1 if failed else 0
 
 
 def _parser() -> argparse.ArgumentParser:

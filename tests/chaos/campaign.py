@@ -1,4 +1,4 @@
-"""Runs rounds of faults, and counts what was lost."""
+"""Runs rounds of faults, and counts what was late or lost."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from tests.chaos.faults_of_charts import publish
 from tests.chaos.faults_of_processes import LOST_LEAD
 from tests.chaos.fleet import NAMESPACES, Fleet
 from tests.chaos.invariants import losses, unexplained
-from tests.chaos.scene import Fault, Scene
+from tests.chaos.scene import CONVERGENCE_SECONDS, Fault, Scene
 from tests.chaos.snapshot import read_snapshot
 from tests.chaos.system import NoLeader, System, say
 from tests.localcluster import KubectlFailed
 
 FAULTS: Final = (*faults_of_processes.FAULTS, *faults_of_objects.FAULTS, *faults_of_charts.FAULTS)
-CONVERGENCE_SECONDS: Final = 240.0
 SETTLE_SECONDS: Final = 20.0
 """For what may follow after the conditions: garbage collection, the end of a helm process."""
 REPORT_SECONDS: Final = 30.0
@@ -31,12 +30,26 @@ NEXT_SEED_FACTOR: Final = 1_000_003
 
 @dataclass(slots=True)
 class FaultResult:
-    """The rounds of one fault."""
+    """The rounds of one fault. Each has converged within the limit of the fault, or was late."""
 
     times: int = 0
     converged: int = 0
+    late: int = 0
     slowest: float = 0.0
     lost: list[str] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.late or self.lost)
+
+    def add_round(self, seconds: float, *, converged: bool, limit: float) -> bool:
+        """Count a round that converged after `seconds`, or did not, and return whether it was late."""
+        late = not converged or seconds > limit
+        self.times += 1
+        self.late += late
+        self.converged += not late
+        self.slowest = max(self.slowest, seconds)
+        return late
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +132,11 @@ def _finish_round(scene: Scene, fault: Fault, result: FaultResult, history: dict
     wrong += scene.system.helm_watch.take()
     errors = unexplained(scene.system.new_error_lines(), fault.explains)
     wrong += unexplained(errors, LOST_LEAD)
-    result.times += 1
-    result.converged += converged
-    result.slowest = max(result.slowest, seconds)
+    late = result.add_round(seconds, converged=converged, limit=fault.limit)
     result.lost += [f"round {scene.number}: {each}" for each in wrong]
     say(f"  {'converged' if converged else 'NOT CONVERGED'} after {seconds:.1f} s")
+    if late:
+        say(f"  LATE: the limit is {fault.limit:.0f} s")
     for each in wrong:
         say(f"  LOST {each}")
     if len(unexplained(errors, LOST_LEAD)) < len(errors):
@@ -132,11 +145,19 @@ def _finish_round(scene: Scene, fault: Fault, result: FaultResult, history: dict
 
 def table(results: dict[str, FaultResult]) -> str:
     """Return the results as text, one line per fault."""
-    lines = [f"{'fault':36}{'times':>7}{'converged':>11}{'slowest s':>11}{'lost':>6}"]
-    for name, each in sorted(results.items()):
-        lines.append(f"{name:36}{each.times:7}{each.converged:11}{each.slowest:11.1f}{len(each.lost):6}")
+    lines = [f"{'fault':36}{'times':>7}{'converged':>11}{'late':>6}{'slowest s':>11}{'lost':>6}"]
+    lines += [_line(name, each) for name, each in sorted(results.items())]
     every = results.values()
-    total = sum(each.times for each in every), sum(each.converged for each in every)
-    slowest = max((each.slowest for each in every), default=0.0)
-    lines.append(f"{'all':36}{total[0]:7}{total[1]:11}{slowest:11.1f}{sum(len(each.lost) for each in every):6}")
-    return "\n".join(lines)
+    total = FaultResult(
+        times=sum(each.times for each in every),
+        converged=sum(each.converged for each in every),
+        late=sum(each.late for each in every),
+        slowest=max((each.slowest for each in every), default=0.0),
+        lost=[lost for each in every for lost in each.lost],
+    )
+    return "\n".join([*lines, _line("all", total)])
+
+
+def _line(name: str, result: FaultResult) -> str:
+    counts = f"{result.times:7}{result.converged:11}{result.late:6}"
+    return f"{name:36}{counts}{result.slowest:11.1f}{len(result.lost):6}"

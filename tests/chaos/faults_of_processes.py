@@ -20,6 +20,7 @@ API_AWAY: Final = (*LOST_LEAD, r"^operator \w+: Request attempt #\d+/\d+ failed;
 """kopf calls each failed try of its watches an error."""
 HELM_SECONDS: Final = 10.0
 READY_SECONDS: Final = 60.0
+RECOVERY_SECONDS: Final = 30.0
 HOUR: Final = 3600
 YEAR: Final = 365 * 24 * HOUR
 HALF: Final = 0.5
@@ -221,7 +222,12 @@ FAULTS: Final = (
     Fault(name="helm ended", inject=_on_helm(_end_helm)),
     Fault(name="helm frozen", inject=_on_helm(_freeze_helm)),
     Fault(name="API server frozen", inject=_freeze_api_server, explains=API_AWAY),
-    Fault(name="API server frozen for 60 s", inject=_freeze_api_server_for_a_minute, explains=API_AWAY),
+    Fault(
+        name="API server frozen for 60 s",
+        inject=_freeze_api_server_for_a_minute,
+        explains=API_AWAY,
+        limit=RECOVERY_SECONDS,
+    ),
     Fault(name="API server answers 429", inject=_refuse_for_load, explains=API_AWAY),
     Fault(name="API server answers 500", inject=_answer_500, explains=API_AWAY),
     Fault(name="watch cache cold", inject=_cool_watch_cache, explains=API_AWAY),

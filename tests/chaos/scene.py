@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from tests.chaos.fleet import Fleet, Kind, ManagedXApp
 from tests.chaos.snapshot import XAppKey
 from tests.chaos.system import System
+
+CONVERGENCE_SECONDS: Final = 240.0
 
 
 @dataclass(slots=True)
@@ -56,3 +59,5 @@ class Fault:
     inject: Callable[[Scene], None]
     prepare: Callable[[Scene], None] = lambda _: None
     explains: tuple[str, ...] = ()
+    limit: float = CONVERGENCE_SECONDS
+    """Within how many seconds after the fault everything must have converged."""

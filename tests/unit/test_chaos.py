@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from tests.chaos import __main__ as command_line
 from tests.chaos.campaign import FAULTS, FaultResult, Plan, table
 from tests.chaos.fleet import Fleet, Kind, ManagedXApp
 from tests.chaos.helm_processes import HelmProcess, find_helm_processes, overlaps
 from tests.chaos.invariants import losses, unexplained
+from tests.chaos.scene import CONVERGENCE_SECONDS
 from tests.chaos.snapshot import LABEL, parse_snapshot
 from tests.localcluster import Cluster
 from tests.localcluster.processes import ProcessIdentity
@@ -175,12 +177,41 @@ def test_a_helm_process_is_found_by_its_folder_and_arguments(tmp_path: Path) -> 
 
 
 def test_the_table_has_a_line_for_each_fault_and_a_sum() -> None:
-    text = table({"helm killed": FaultResult(3, 2, 4.25, ["x"]), "etcd frozen": FaultResult(1, 1, 9.0)})
+    killed = FaultResult(times=3, converged=2, late=1, slowest=4.25, lost=["x"])
+    text = table({"helm killed": killed, "etcd frozen": FaultResult(times=1, converged=1, slowest=9.0)})
     assert [re.split(r" {2,}", line) for line in text.splitlines()][1:] == [
-        ["etcd frozen", "1", "1", "9.0", "0"],
-        ["helm killed", "3", "2", "4.2", "1"],
-        ["all", "4", "3", "9.0", "1"],
+        ["etcd frozen", "1", "1", "0", "9.0", "0"],
+        ["helm killed", "3", "2", "1", "4.2", "1"],
+        ["all", "4", "3", "1", "9.0", "1"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "converged", "late"), [(30.0, True, False), (30.1, True, True), (20.0, False, True)]
+)
+def test_a_round_that_converges_after_the_limit_is_late(seconds: float, converged: bool, late: bool) -> None:
+    result = FaultResult()
+    assert result.add_round(seconds, converged=converged, limit=30.0) is late
+    assert (result.times, result.converged, result.late) == (1, int(not late), int(late))
+    assert result.failed is late
+
+
+def test_everything_converges_soon_after_the_api_server_was_frozen_for_a_minute() -> None:
+    limits = {each.name: each.limit for each in FAULTS}
+    assert limits.pop("API server frozen for 60 s") == 30.0
+    assert set(limits.values()) == {CONVERGENCE_SECONDS}
+
+
+@pytest.mark.parametrize(("seconds", "code"), [(30.0, 0), (30.1, 1)])
+def test_a_late_round_makes_the_run_fail(monkeypatch: pytest.MonkeyPatch, seconds: float, code: int) -> None:
+    def run(_plan: Plan, _folder: Path, results: dict[str, FaultResult]) -> None:
+        results["frozen"] = FaultResult()
+        results["frozen"].add_round(seconds, converged=True, limit=30.0)
+
+    monkeypatch.setattr(command_line, "run", run)
+    monkeypatch.setattr(command_line, "_keep_logs", lambda _: None)
+    monkeypatch.setattr(command_line.signal, "signal", lambda *_: None)
+    assert command_line.main(["--seed", "1"]) == code
 
 
 def test_faults_have_different_names() -> None:
