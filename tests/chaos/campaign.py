@@ -15,7 +15,7 @@ from tests.chaos.faults_of_charts import publish
 from tests.chaos.faults_of_processes import LOST_LEAD
 from tests.chaos.fleet import NAMESPACES, Fleet
 from tests.chaos.invariants import losses, unexplained
-from tests.chaos.scene import CONVERGENCE_SECONDS, Fault, Scene
+from tests.chaos.scene import CONVERGENCE_SECONDS, Fault, Scene, WithoutEffect
 from tests.chaos.snapshot import read_snapshot
 from tests.chaos.system import NoLeader, System, say
 from tests.localcluster import KubectlFailed
@@ -30,10 +30,11 @@ NEXT_SEED_FACTOR: Final = 1_000_003
 
 @dataclass(slots=True)
 class FaultResult:
-    """The rounds of one fault. Each has converged within the limit of the fault, or was late."""
+    """The rounds of one fault. Each has converged within the limit of the fault, was without effect, or was late."""
 
     times: int = 0
     converged: int = 0
+    without_effect: int = 0
     late: int = 0
     slowest: float = 0.0
     lost: list[str] = field(default_factory=list)
@@ -42,12 +43,13 @@ class FaultResult:
     def failed(self) -> bool:
         return bool(self.late or self.lost)
 
-    def add_round(self, seconds: float, *, converged: bool, limit: float) -> bool:
+    def add_round(self, seconds: float, *, converged: bool, limit: float, effect: bool = True) -> bool:
         """Count a round that converged after `seconds`, or did not, and return whether it was late."""
         late = not converged or seconds > limit
         self.times += 1
         self.late += late
-        self.converged += not late
+        self.converged += effect and not late
+        self.without_effect += not effect and not late
         self.slowest = max(self.slowest, seconds)
         return late
 
@@ -92,18 +94,25 @@ def _run_round(scene: Scene, fault: Fault, result: FaultResult) -> None:
     history = {key: len(revisions) for key, revisions in before.records.items()}
     scene.fleet.apply(change_some(scene, CHANGES))
     scene.system.pause(scene.rng.choice((0.0, 0.2, 0.5, 1.0, 2.0)))
+    effect = True
     try:
         fault.inject(scene)
     except NoLeader:
         result.lost.append(f"round {scene.number}: no operator led")
+    except WithoutEffect as error:
+        effect = False
+        scene.notes.append(f"without effect: {error}")
     except KubectlFailed as error:  # what the fault is for went away meanwhile
         scene.notes.append(f"injected in part: {error}")
     for note in scene.notes:
         say(f"  {note}")
-    _finish_round(scene, fault, result, {key: n for key, n in history.items() if key not in scene.history_lost})
+    kept = {key: n for key, n in history.items() if key not in scene.history_lost}
+    _finish_round(scene, fault, result, kept, effect=effect)
 
 
-def _finish_round(scene: Scene, fault: Fault, result: FaultResult, history: dict[tuple[str, str], int]) -> None:
+def _finish_round(
+    scene: Scene, fault: Fault, result: FaultResult, history: dict[tuple[str, str], int], *, effect: bool = True
+) -> None:
     """Wait until everything has converged, and record what is wrong."""
     began = time.monotonic()
     next_report = began + REPORT_SECONDS
@@ -132,7 +141,7 @@ def _finish_round(scene: Scene, fault: Fault, result: FaultResult, history: dict
     wrong += scene.system.helm_watch.take()
     errors = unexplained(scene.system.new_error_lines(), fault.explains)
     wrong += unexplained(errors, LOST_LEAD)
-    late = result.add_round(seconds, converged=converged, limit=fault.limit)
+    late = result.add_round(seconds, converged=converged, limit=fault.limit, effect=effect)
     result.lost += [f"round {scene.number}: {each}" for each in wrong]
     say(f"  {'converged' if converged else 'NOT CONVERGED'} after {seconds:.1f} s")
     if late:
@@ -145,12 +154,13 @@ def _finish_round(scene: Scene, fault: Fault, result: FaultResult, history: dict
 
 def table(results: dict[str, FaultResult]) -> str:
     """Return the results as text, one line per fault."""
-    lines = [f"{'fault':36}{'times':>7}{'converged':>11}{'late':>6}{'slowest s':>11}{'lost':>6}"]
+    lines = [f"{'fault':36}{'times':>7}{'converged':>11}{'without effect':>16}{'late':>6}{'slowest s':>11}{'lost':>6}"]
     lines += [_line(name, each) for name, each in sorted(results.items())]
     every = results.values()
     total = FaultResult(
         times=sum(each.times for each in every),
         converged=sum(each.converged for each in every),
+        without_effect=sum(each.without_effect for each in every),
         late=sum(each.late for each in every),
         slowest=max((each.slowest for each in every), default=0.0),
         lost=[lost for each in every for lost in each.lost],
@@ -159,5 +169,5 @@ def table(results: dict[str, FaultResult]) -> str:
 
 
 def _line(name: str, result: FaultResult) -> str:
-    counts = f"{result.times:7}{result.converged:11}{result.late:6}"
+    counts = f"{result.times:7}{result.converged:11}{result.without_effect:16}{result.late:6}"
     return f"{name:36}{counts}{result.slowest:11.1f}{len(result.lost):6}"

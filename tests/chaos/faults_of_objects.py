@@ -16,7 +16,7 @@ from typing import Final
 
 from tests.chaos.faults_of_processes import HELM_SECONDS
 from tests.chaos.fleet import ARCHIVES, RETRY_AT, Kind, ManagedXApp
-from tests.chaos.scene import Fault, Scene
+from tests.chaos.scene import Fault, Scene, WithoutEffect
 from tests.localcluster import KubectlFailed
 from tests.support.helm_user import HelmUser
 from tests.support.release_records import (
@@ -44,16 +44,22 @@ def _revisions(scene: Scene, xapp: ManagedXApp) -> list[int]:
     return sorted(map(int, found.split()))
 
 
-def _on_records(count: int, act: Callable[[Scene, ManagedXApp, list[int]], None]) -> Callable[[Scene], None]:
-    """Act on the records of XApps; they may lose history."""
+def _on_records(
+    count: int, act: Callable[[Scene, ManagedXApp, list[int]], None], *, least: int = 1
+) -> Callable[[Scene], None]:
+    """Act on the records of XApps that have at least `least`; they may lose history."""
 
     def inject(scene: Scene) -> None:
+        acted = False
         for xapp in scene.victims(count):
-            scene.history_lost.add(xapp.key)
             revisions = _revisions(scene, xapp)
             scene.notes.append(f"{'/'.join(xapp.key)} of revisions {revisions}")
-            if revisions:
+            if len(revisions) >= least:
+                scene.history_lost.add(xapp.key)
                 act(scene, xapp, revisions)
+                acted = True
+        if not acted:
+            raise WithoutEffect("too few revisions")
 
     return inject
 
@@ -63,8 +69,7 @@ def _delete_newest(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> Non
 
 
 def _delete_middle(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
-    if len(revisions) > 2:
-        scene.kubectl(xapp, "delete", "secret", record_name(xapp.name, revisions[-2]), "--ignore-not-found")
+    scene.kubectl(xapp, "delete", "secret", record_name(xapp.name, revisions[-2]), "--ignore-not-found")
 
 
 def _delete_all(scene: Scene, xapp: ManagedXApp, _: list[int]) -> None:
@@ -152,16 +157,20 @@ def _delete_and_apply(
     """Delete XApps, and apply them again when they are gone."""
     for xapp in chosen:
         scene.kubectl(xapp, "delete", "xapp", xapp.name, "--wait=false")
-    meanwhile(scene)
-    scene.system.wait(lambda: all(_is_gone(scene, each) for each in chosen), GONE_SECONDS)
-    scene.fleet.apply(chosen)
+    try:
+        meanwhile(scene)
+    finally:
+        scene.system.wait(lambda: all(_is_gone(scene, each) for each in chosen), GONE_SECONDS)
+        scene.fleet.apply(chosen)
 
 
 def _kill_leader_at(*commands: str) -> Callable[[Scene], None]:
     def kill(scene: Scene) -> None:
         running = scene.system.wait_for_helm(HELM_SECONDS, commands=commands)
+        if not running:
+            raise WithoutEffect("no helm ran")
         time.sleep(scene.rng.choice((0.0, scene.rng.uniform(0, 0.5))))
-        scene.notes.append(f"while {running[0]} ran" if running else "no helm ran")
+        scene.notes.append(f"while {running[0]} ran")
         scene.system.leader().kill()
 
     return kill
@@ -262,15 +271,19 @@ def _try(scene: Scene, act: Callable[[], object]) -> None:
 
 def _roll_back_by_hand(scene: Scene) -> None:
     """A person rolls releases back, and changes the XApps as well."""
+    acted = False
     for xapp in scene.victims(2, kinds=WORKLOADS):
-        scene.history_lost.add(xapp.key)
         revisions = _revisions(scene, xapp)
         if len(revisions) < 2:
             continue
+        acted = True
+        scene.history_lost.add(xapp.key)
         user = HelmUser(scene.system.cluster, xapp.namespace, Path())
         _try(scene, partial(user.roll_back, xapp.name, revisions[-2]))
         xapp.set_greeting(scene.greeting(xapp))
         scene.fleet.apply([xapp])
+    if not acted:
+        raise WithoutEffect("too few revisions")
 
 
 def _act_at_the_same_time(scene: Scene) -> None:
@@ -317,11 +330,11 @@ def _delete_lease(scene: Scene) -> None:
 
 FAULTS: Final = (
     Fault(name="newest record deleted", inject=_on_records(2, _delete_newest)),
-    Fault(name="middle record deleted", inject=_on_records(2, _delete_middle)),
+    Fault(name="middle record deleted", inject=_on_records(2, _delete_middle, least=3)),
     Fault(name="all records deleted", inject=_on_records(1, _delete_all)),
     Fault(name="newest record damaged", inject=_on_records(1, _damage_newest)),
-    Fault(name="old records damaged", inject=_on_records(1, _damage_old)),
-    Fault(name="several records deployed", inject=_on_records(2, _call_old_ones_deployed)),
+    Fault(name="old records damaged", inject=_on_records(1, _damage_old, least=2)),
+    Fault(name="several records deployed", inject=_on_records(2, _call_old_ones_deployed, least=2)),
     Fault(name="record of another name", inject=_on_records(1, _copy_newest)),
     Fault(name="record copied as the next revision", inject=_on_records(2, _copy_as_next_revision)),
     Fault(name="records dated wrongly", inject=_date_records),

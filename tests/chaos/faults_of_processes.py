@@ -10,7 +10,7 @@ from typing import Final
 from tests.chaos.api_server_refusals import WRITES, answering_429, answering_500
 from tests.chaos.helm_processes import HelmProcess
 from tests.chaos.operator_clock import OperatorClock
-from tests.chaos.scene import Fault, Scene
+from tests.chaos.scene import Fault, Scene, WithoutEffect
 from tests.chaos.system import LEASE_SECONDS
 from tests.localcluster.processes import ProcessIdentity
 
@@ -48,7 +48,7 @@ def _freeze_leader(scene: Scene) -> None:
 def _freeze(scene: Scene, frozen: ProcessIdentity | None) -> None:
     """Stop an operator for longer than its lease."""
     if frozen is None:
-        return
+        raise WithoutEffect("the operator had ended")
     frozen.send_signal(signal.SIGSTOP)
     try:
         scene.system.pause(LEASE_SECONDS * scene.rng.uniform(1.2, 2.5))
@@ -78,10 +78,9 @@ def _swap_replicas(scene: Scene) -> None:
 def _on_helm(act: Callable[[Scene, HelmProcess], None]) -> Callable[[Scene], None]:
     def inject(scene: Scene) -> None:
         running = scene.system.wait_for_helm(HELM_SECONDS)
-        if running:
-            act(scene, scene.rng.choice(running))
-        else:
-            scene.notes.append("no helm ran")
+        if not running:
+            raise WithoutEffect("no helm ran")
+        act(scene, scene.rng.choice(running))
 
     return inject
 
@@ -158,7 +157,7 @@ def _restart_etcd(scene: Scene) -> None:
 def _fill_disk(scene: Scene) -> None:
     disks = scene.system.disks
     if not disks:
-        scene.notes.append("no right to mount a disk")
+        raise WithoutEffect("no right to mount a disk")
     with ExitStack() as stack:
         for name in disks:
             stack.enter_context(disks[name].full())
@@ -167,18 +166,17 @@ def _fill_disk(scene: Scene) -> None:
 
 def _set_clock(scene: Scene) -> None:
     """Set the clock of the leader, or of both operators, and set it right again."""
-    chosen = list(scene.system.clocks.values()) if scene.rng.random() < HALF else [_clock_of_leader(scene)]
+    drawn = list(scene.system.clocks.values()) if scene.rng.random() < HALF else [_clock_of_leader(scene)]
+    chosen = [each for each in drawn if each is not None]
+    if not chosen:
+        raise WithoutEffect("no C compiler")
     seconds = scene.rng.choice((HOUR, -HOUR, YEAR, -YEAR))
     scene.notes.append(f"{len(chosen)} by {seconds} s")
     for clock in chosen:
-        if clock is None:
-            scene.notes.append("no C compiler")
-        else:
-            clock.set_ahead(seconds)
+        clock.set_ahead(seconds)
     scene.system.pause(scene.rng.uniform(3, 15))
     for clock in chosen:
-        if clock is not None:
-            clock.set_ahead(0)
+        clock.set_ahead(0)
 
 
 def _clock_of_leader(scene: Scene) -> OperatorClock | None:

@@ -14,6 +14,10 @@ from tests.chaos.system import System
 CONVERGENCE_SECONDS: Final = 240.0
 
 
+class WithoutEffect(Exception):
+    """The fault could not be injected; the message is the reason."""
+
+
 @dataclass(slots=True)
 class Scene:
     """One round. `changed` are the XApps that the round has changed already: a fault on an object leaves them out."""
@@ -34,13 +38,18 @@ class Scene:
     def victims(
         self, count: int, *, suits: Callable[[ManagedXApp], bool] = lambda _: True, kinds: frozenset[Kind] | None = None
     ) -> list[ManagedXApp]:
-        """Draw unchanged XApps that are Ready with the values of their spec, and count them as changed."""
+        """Draw unchanged XApps that are Ready with the values of their spec, and count them as changed.
+
+        Raises WithoutEffect when there is none.
+        """
         free = [
             each
             for each in self.fleet.xapps
             if each.key not in self.changed and each.settled and suits(each) and (kinds is None or each.kind in kinds)
         ]
         chosen = self.rng.sample(free, min(count, len(free)))
+        if not chosen:
+            raise WithoutEffect("no XApp is suitable")
         self.changed |= {each.key for each in chosen}
         return chosen
 

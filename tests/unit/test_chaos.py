@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import random
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -17,8 +18,9 @@ from tests.chaos.campaign import FAULTS, FaultResult, Plan, table
 from tests.chaos.fleet import Fleet, Kind, ManagedXApp
 from tests.chaos.helm_processes import HelmProcess, find_helm_processes, overlaps
 from tests.chaos.invariants import losses, unexplained
-from tests.chaos.scene import CONVERGENCE_SECONDS
+from tests.chaos.scene import CONVERGENCE_SECONDS, Scene, WithoutEffect
 from tests.chaos.snapshot import LABEL, parse_snapshot
+from tests.chaos.system import System
 from tests.localcluster import Cluster
 from tests.localcluster.processes import ProcessIdentity
 from tests.support.release_records import record_name
@@ -177,12 +179,12 @@ def test_a_helm_process_is_found_by_its_folder_and_arguments(tmp_path: Path) -> 
 
 
 def test_the_table_has_a_line_for_each_fault_and_a_sum() -> None:
-    killed = FaultResult(times=3, converged=2, late=1, slowest=4.25, lost=["x"])
+    killed = FaultResult(times=4, converged=2, without_effect=1, late=1, slowest=4.25, lost=["x"])
     text = table({"helm killed": killed, "etcd frozen": FaultResult(times=1, converged=1, slowest=9.0)})
     assert [re.split(r" {2,}", line) for line in text.splitlines()][1:] == [
-        ["etcd frozen", "1", "1", "0", "9.0", "0"],
-        ["helm killed", "3", "2", "1", "4.2", "1"],
-        ["all", "4", "3", "1", "9.0", "1"],
+        ["etcd frozen", "1", "1", "0", "0", "9.0", "0"],
+        ["helm killed", "4", "2", "1", "1", "4.2", "1"],
+        ["all", "5", "3", "1", "1", "9.0", "1"],
     ]
 
 
@@ -194,6 +196,53 @@ def test_a_round_that_converges_after_the_limit_is_late(seconds: float, converge
     assert result.add_round(seconds, converged=converged, limit=30.0) is late
     assert (result.times, result.converged, result.late) == (1, int(not late), int(late))
     assert result.failed is late
+
+
+def test_a_round_without_effect_is_neither_converged_nor_lost() -> None:
+    result = FaultResult()
+    result.add_round(5.0, converged=True, limit=30.0, effect=False)
+    assert (result.times, result.converged, result.without_effect, result.failed) == (1, 0, 1, False)
+
+
+class IdleSystem:
+    """A system in which nothing runs, no disk is mounted and no clock can be set."""
+
+    def __init__(self) -> None:
+        self.disks: dict[str, Any] = {}
+        self.clocks = {"one": None, "two": None}
+        self.cluster = CLUSTER
+
+    def wait_for_helm(self, _seconds: float, **_options: Any) -> list[HelmProcess]:
+        return []
+
+    def name_of_leader(self) -> str:
+        return "one"
+
+
+def idle_scene(fleet: Fleet) -> Scene:
+    return Scene(cast("System", IdleSystem()), fleet, random.Random(1), 1)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("helm killed", "no helm ran"),
+        ("disk full", "no right to mount a disk"),
+        ("clock of the operators set", "no C compiler"),
+        ("middle record deleted", "too few revisions"),
+        ("old records damaged", "too few revisions"),
+        ("helm rollback by hand", "too few revisions"),
+        ("operator killed while it adopts", "no XApp is suitable"),
+    ],
+)
+def test_a_fault_that_cannot_be_injected_says_why(monkeypatch: pytest.MonkeyPatch, fault: str, reason: str) -> None:
+    fleet = new_fleet()
+    if reason == "no XApp is suitable":
+        fleet.xapps.clear()
+    monkeypatch.setattr(Cluster, "kubectl", lambda *_: "1")
+    chosen = next(each for each in FAULTS if each.name == fault)
+    with pytest.raises(WithoutEffect, match=reason):
+        chosen.inject(idle_scene(fleet))
 
 
 def test_everything_converges_soon_after_the_api_server_was_frozen_for_a_minute() -> None:
