@@ -9,9 +9,10 @@ from typing import Final
 
 from tests.chaos.fleet import REPOSITORY_CHART, RETRY_AT, Kind
 from tests.chaos.scene import Fault, Scene
-from tests.support.workload import workload_chart
+from tests.support.workload import CONFIGMAP, workload_chart
 
 FAULT_SECONDS: Final = (2.0, 10.0)
+ANOTHER_GREETING: Final = "of another archive"
 SERVER_ERRORS: Final = (
     HTTPStatus.INTERNAL_SERVER_ERROR,
     HTTPStatus.BAD_GATEWAY,
@@ -72,7 +73,10 @@ def _trickle(scene: Scene, path: str) -> AbstractContextManager[None]:
 
 
 def _serve_another_archive(scene: Scene, path: str) -> AbstractContextManager[None]:
-    other = workload_chart(name=REPOSITORY_CHART, version="99.0.0")
+    """Serve a chart of the same name and version that renders another greeting, which counts as lost if installed."""
+    config_map = CONFIGMAP.replace("{{ .Values.greeting | quote }}", ANOTHER_GREETING)
+    version = scene.fleet.versions[-1]
+    other = workload_chart(name=REPOSITORY_CHART, version=version, templates__configmap=config_map)
     return scene.system.charts.replacing(path, other)
 
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import copy
+import io
 import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from tests.chaos import __main__ as command_line
 from tests.chaos.campaign import FAULTS, FaultResult, Plan, table
-from tests.chaos.fleet import Fleet, Kind, ManagedXApp
+from tests.chaos.faults_of_charts import _serve_another_archive
+from tests.chaos.fleet import FIRST_VERSION, REPOSITORY_CHART, Fleet, Kind, ManagedXApp
 from tests.chaos.helm_processes import HelmProcess, find_helm_processes, overlaps
 from tests.chaos.invariants import losses, unexplained
 from tests.chaos.scene import CONVERGENCE_SECONDS, Scene, WithoutEffect
@@ -24,6 +29,7 @@ from tests.chaos.system import System
 from tests.localcluster import Cluster
 from tests.localcluster.processes import ProcessIdentity
 from tests.support.release_records import record_name
+from tests.support.workload import workload_chart
 
 Json = dict[str, Any]
 CLUSTER = Cluster(kubeconfig=Path(), server="", token="", kubectl_path=Path(), helm_path=Path())
@@ -243,6 +249,29 @@ def test_a_fault_that_cannot_be_injected_says_why(monkeypatch: pytest.MonkeyPatc
     chosen = next(each for each in FAULTS if each.name == fault)
     with pytest.raises(WithoutEffect, match=reason):
         chosen.inject(idle_scene(fleet))
+
+
+def test_an_archive_of_another_digest_renders_another_greeting() -> None:
+    served: dict[str, bytes] = {}
+
+    @contextmanager
+    def replacing(path: str, body: bytes) -> Iterator[None]:
+        served[path] = body
+        yield
+
+    scene = idle_scene(new_fleet())
+    cast("Any", scene.system).charts = SimpleNamespace(replacing=replacing)
+    with _serve_another_archive(scene, "/chart.tgz"):
+        pass
+    greetings, versions = [], []
+    for content in (served["/chart.tgz"], workload_chart(name=REPOSITORY_CHART, version=FIRST_VERSION)):
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            files = {each.name: archive.extractfile(each) for each in archive}
+            texts = {name: file.read().decode() for name, file in files.items() if file}
+        greetings += re.findall("greeting: (.*)", texts[f"{REPOSITORY_CHART}/templates/configmap.yaml"])
+        versions.append(texts[f"{REPOSITORY_CHART}/Chart.yaml"])
+    assert greetings == ["of another archive", "{{ .Values.greeting | quote }}"]
+    assert versions[0] == versions[1], "only the digest tells them apart"
 
 
 def test_everything_converges_soon_after_the_api_server_was_frozen_for_a_minute() -> None:
