@@ -154,7 +154,7 @@ def _finish_round(
 
 def table(results: dict[str, FaultResult]) -> str:
     """Return the results as text, one line per fault."""
-    lines = [f"{'fault':36}{'times':>7}{'converged':>11}{'without effect':>16}{'late':>6}{'slowest s':>11}{'lost':>6}"]
+    lines = [f"{'fault':40}{'times':>7}{'converged':>11}{'without effect':>16}{'late':>6}{'slowest s':>11}{'lost':>6}"]
     lines += [_line(name, each) for name, each in sorted(results.items())]
     every = results.values()
     total = FaultResult(
@@ -170,4 +170,4 @@ def table(results: dict[str, FaultResult]) -> str:
 
 def _line(name: str, result: FaultResult) -> str:
     counts = f"{result.times:7}{result.converged:11}{result.without_effect:16}{result.late:6}"
-    return f"{name:36}{counts}{result.slowest:11.1f}{len(result.lost):6}"
+    return f"{name:40}{counts}{result.slowest:11.1f}{len(result.lost):6}"
