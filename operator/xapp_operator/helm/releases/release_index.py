@@ -46,7 +46,8 @@ class RevisionInfo:
     counts as the time at which it was first seen.
 
     `first_version` is the oldest resource version of the Secret that the index was given: that of its creation, or of
-    the first list. Unlike `resource_version`, later writes do not change it.
+    the first list. Unlike `resource_version`, later writes do not change it. `late_version` is the one with which a
+    revision ended that was pending although a newer one existed; 0 if none was seen to.
     """
 
     revision: int
@@ -60,6 +61,7 @@ class RevisionInfo:
     secret_uid: str
     resource_version: str
     first_version: int = field(default=0, compare=False)
+    late_version: int = field(default=0, compare=False)
 
 
 class ReleaseIndex:
@@ -82,10 +84,9 @@ class ReleaseIndex:
         revisions = self._revisions.setdefault(key, {})
         known = revisions.get(info.revision)
         is_newest = info.revision > max(revisions, default=0)
-        newer = info if known is None or _version(info) >= _version(known) else known
-        if known is not None and known.secret_uid == info.secret_uid:
-            newer = replace(newer, first_version=min(known.first_version, info.first_version))
-        revisions[info.revision] = newer
+        revisions[info.revision] = (
+            info if known is None else _merge(known, info, is_last=info.revision == max(revisions))
+        )
         first = self._first.setdefault(key, {})
         first[info.attempt] = min(info.revision, first.get(info.attempt, info.revision))
         if is_newest:
@@ -107,6 +108,16 @@ class ReleaseIndex:
         """Remove all releases of a namespace."""
         for key in [each for each in self._revisions if each[0] == namespace]:
             del self._revisions[key], self._first[key]
+
+
+def _merge(known: RevisionInfo, info: RevisionInfo, *, is_last: bool) -> RevisionInfo:
+    """Return the newer state of a revision, with what is known of its past."""
+    newer = info if _version(info) >= _version(known) else known
+    if known.secret_uid != info.secret_uid:
+        return newer
+    has_ended = known.status in PENDING and newer.status not in PENDING
+    late = _version(newer) if has_ended and not is_last else known.late_version
+    return replace(newer, first_version=min(known.first_version, info.first_version), late_version=late)
 
 
 def _version(info: RevisionInfo) -> int:

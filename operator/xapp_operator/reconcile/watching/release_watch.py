@@ -107,7 +107,7 @@ class ReleaseWatch:
                 PastRevision(info.revision, info.status, label_digests(info)) for info in revisions[:-1]
             ),
             overtaken_by=frozenset(info.revision for info in overtaking),
-            late_pending=next((_pending(info) for info in overtaking if info.status in PENDING), None),
+            late_pending=next((_pending(info) for info in revisions[:-1] if info.status in PENDING), None),
         )
 
     def is_newest(self, namespace: str, name: str, planned: ObservedRelease | None) -> bool:
@@ -232,21 +232,16 @@ def _overtaking_revisions(latest: RevisionInfo, earlier: tuple[RevisionInfo, ...
 
     A helm that has read the history before takes the number of a revision that was deleted since. Times alone do not
     tell that, because clocks may be set back; the order of writes does not, because others may write all Secrets.
-    A pending one is waited for, so its time is enough.
     """
-    return tuple(
-        info
-        for info in earlier
-        if info.status != SUPERSEDED
-        and info.created >= latest.created
-        and (info.status in PENDING or _is_stored_after(info, latest))
-    )
+    return tuple(info for info in earlier if info.status != SUPERSEDED and _is_made_after(info, latest))
 
 
-def _is_stored_after(info: RevisionInfo, other: RevisionInfo) -> bool:
-    """Return whether a revision was created after `other`, or written last where the creation was not seen."""
-    is_written_after = int(info.resource_version or 0) > int(other.resource_version or 0)
-    return info.first_version > other.first_version or is_written_after
+def _is_made_after(info: RevisionInfo, latest: RevisionInfo) -> bool:
+    if info.late_version > latest.first_version:
+        return True  # it was seen to end after that
+    was_stored_after = info.first_version > latest.first_version  # where its creation was seen
+    is_written_after = int(info.resource_version or 0) > int(latest.resource_version or 0)
+    return info.created >= latest.created and (info.status in PENDING or was_stored_after or is_written_after)
 
 
 def _pending(info: RevisionInfo) -> PendingRevision:

@@ -127,6 +127,26 @@ def test_a_later_write_of_a_secret_does_not_change_its_first_version(
     assert (found.first_version, found.resource_version) == (first, "130")
 
 
+@pytest.mark.parametrize(
+    ("revision", "statuses", "late"),
+    [
+        (1, ("pending-upgrade", "deployed"), 130),
+        (1, ("pending-upgrade", "pending-rollback"), 0),
+        (1, ("deployed", "superseded"), 0),
+        (2, ("pending-upgrade", "deployed"), 0),
+    ],
+)
+def test_a_revision_that_ends_after_a_newer_one_exists_is_late(
+    revision: int, statuses: tuple[str, str], late: int
+) -> None:
+    def written(status: str, version: str) -> JsonObject:
+        one = record(revision, status=status)
+        return {**one, "metadata": {**obj(one, "metadata"), "resourceVersion": version}}
+
+    index = index_of(record(2), written(statuses[0], "110"), written(statuses[1], "130"), written(statuses[1], "140"))
+    assert {each.revision: each.late_version for each in index.revisions(("ric", "hello"))}[revision] == late
+
+
 def test_a_release_without_secrets_is_removed() -> None:
     index = index_of(record(1), record(2))
     remove(index, record(1))

@@ -152,6 +152,7 @@ async def test_what_helm_copied_labels_from_is_known_after_it_is_deleted(setup: 
         ("superseded", "after", True, False),  # the operator has called it so
         ("deployed", "after", False, False),  # by a clock that was set back since
         ("pending-upgrade", "after", False, True),
+        ("pending-upgrade", "before", True, False),  # but it is waited for
     ],
 )
 async def test_a_revision_that_is_made_after_the_newest_one_overtakes_it(
@@ -168,8 +169,25 @@ async def test_a_revision_that_is_made_after_the_newest_one_overtakes_it(
     found = setup.release()
     assert found is not None
     assert (found.overtaken, found.digests) == (overtaken, None if overtaken else Digests("c", "v"))
-    late = PendingRevision(1, status, 101.0) if status == "pending-upgrade" else None
+    late = PendingRevision(1, status, {"before": 99.0, "after": 101.0}[made]) if "pending" in status else None
     assert found.late_pending == late
+
+
+@pytest.mark.parametrize("status", ["deployed", "failed", "superseded"])
+async def test_a_pending_revision_that_ends_after_a_newer_one_was_made_overtakes_it(setup: Setup, status: str) -> None:
+    """Although it began before that."""
+    older = {"created": "1970-01-01T00:01:39Z", **OURS, ATTEMPT: "one"}
+    setup.store(1, "pending-upgrade", **older)
+    setup.store(2, "deployed", **OURS, **{ATTEMPT: "two"})
+    await setup.start()
+    found = setup.release()
+    assert found is not None
+    assert (found.overtaken, found.late_pending is not None) == (False, True)
+    setup.store(1, status, **older)
+    await setup.releases.refresh("ric", "hello")
+    found = setup.release()
+    assert found is not None
+    assert (found.overtaken, found.late_pending) == (status != "superseded", None)
 
 
 @pytest.mark.parametrize(
