@@ -337,7 +337,9 @@ def test_a_release_that_was_left_is_adopted_under_another_name(xapps: XAppClient
     assert uid(xapps, "deployment") == before
 
 
-@pytest.mark.parametrize("status", ["failed", "uninstalled", "uninstalling", "superseded"])
+@pytest.mark.parametrize(
+    "status", ["failed", "uninstalled", "uninstalling", "superseded", "pending-install", "pending-rollback"]
+)
 def test_a_release_of_a_person_is_adopted_in_every_state(xapps: XAppClient, helm_user: HelmUser, status: str) -> None:
     helm_user.install("hello", workload_chart())
     set_record_status(xapps, "hello", 1, status)
