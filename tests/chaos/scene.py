@@ -61,12 +61,11 @@ class Scene:
 class Fault:
     """A fault, and the error lines of the operators that it explains (regular expressions).
 
-    `prepare` runs before the changes of the round are applied, `inject` after that.
+    `inject` runs after the changes of the round are applied.
     """
 
     name: str
     inject: Callable[[Scene], None]
-    prepare: Callable[[Scene], None] = lambda _: None
     explains: tuple[str, ...] = ()
     limit: float = CONVERGENCE_SECONDS
     """Within how many seconds after the fault everything must have converged."""
