@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from tests.chaos.faults_of_processes import HELM_SECONDS
 from tests.chaos.fleet import ARCHIVES, RETRY_AT, Kind, ManagedXApp
@@ -30,12 +30,17 @@ from tests.support.xapps import XAppClient
 
 DAMAGED: Final = json.dumps({"data": {"release": base64.b64encode(b"damaged").decode()}})
 GONE_SECONDS: Final = 120.0
+ADOPTION_SECONDS: Final = 2.0
 WORKLOADS: Final = frozenset({Kind.PLAIN, Kind.HOOKED, Kind.DRIFT, Kind.FROM, Kind.DEPENDENT})
 HOUR: Final = 3600
 YEAR: Final = 365 * 24 * HOUR
 HALF: Final = 0.5
 EDIT: Final = '{"spec": {"revisionHistoryLimit": 3}}'
 FORCE_AT: Final = "xapp-operator.io/force-at"
+
+
+Meanwhile: TypeAlias = Callable[[Scene, list[ManagedXApp]], None]
+"""What happens to these XApps while the operator works on them."""
 
 
 def _revisions(scene: Scene, xapp: ManagedXApp) -> list[int]:
@@ -145,42 +150,46 @@ def _client(scene: Scene, xapp: ManagedXApp) -> XAppClient:
     return XAppClient(scene.system.cluster, xapp.namespace)
 
 
-def _apply_again(scene: Scene, meanwhile: Callable[[Scene], None] = lambda _: None) -> None:
+def _apply_again(scene: Scene, meanwhile: Meanwhile = lambda *_: None) -> None:
     chosen = scene.victims(2, suits=lambda each: not each.base)
     scene.history_lost |= {each.key for each in chosen}
     _delete_and_apply(scene, chosen, meanwhile)
 
 
-def _delete_and_apply(
-    scene: Scene, chosen: list[ManagedXApp], meanwhile: Callable[[Scene], None] = lambda _: None
-) -> None:
+def _delete_and_apply(scene: Scene, chosen: list[ManagedXApp], meanwhile: Meanwhile = lambda *_: None) -> None:
     """Delete XApps, and apply them again when they are gone."""
     for xapp in chosen:
         scene.kubectl(xapp, "delete", "xapp", xapp.name, "--wait=false")
     try:
-        meanwhile(scene)
+        meanwhile(scene, chosen)
     finally:
         scene.system.wait(lambda: all(_is_gone(scene, each) for each in chosen), GONE_SECONDS)
         scene.fleet.apply(chosen)
 
 
-def _kill_leader_at(*commands: str) -> Callable[[Scene], None]:
-    def kill(scene: Scene) -> None:
-        running = scene.system.wait_for_helm(HELM_SECONDS, commands=commands)
-        if not running:
-            raise WithoutEffect("no helm ran")
-        time.sleep(scene.rng.choice((0.0, scene.rng.uniform(0, 0.5))))
-        scene.notes.append(f"while {running[0]} ran")
-        scene.system.leader().kill()
+def _kill_leader_while_it_uninstalls(scene: Scene, chosen: list[ManagedXApp]) -> None:
+    releases = {each.key for each in chosen}
+    running = scene.system.wait_for_helm(HELM_SECONDS, commands=("uninstall",), releases=releases)
+    if not running:
+        raise WithoutEffect("no helm ran")
+    time.sleep(scene.rng.choice((0.0, scene.rng.uniform(0, 0.5))))
+    scene.notes.append(f"while {running[0]} ran")
+    scene.system.leader().kill()
 
-    return kill
+
+def _kill_leader_while_it_adopts(scene: Scene, chosen: list[ManagedXApp]) -> None:
+    """Kill it when helm upgrades one of the releases, or at any time: one that is adopted as it is needs no helm."""
+    seconds, releases = scene.rng.uniform(0, ADOPTION_SECONDS), {each.key for each in chosen}
+    running = scene.system.wait_for_helm(seconds, commands=("upgrade",), releases=releases)
+    scene.notes.append(f"while {running[0]} ran" if running else f"{seconds:.1f} s after they were applied")
+    scene.system.leader().kill()
 
 
 def _is_gone(scene: Scene, xapp: ManagedXApp) -> bool:
     return not scene.kubectl(xapp, "get", "xapp", xapp.name, "--ignore-not-found", "-o", "name")
 
 
-def _adopt(scene: Scene, meanwhile: Callable[[Scene], None] = lambda _: None) -> None:
+def _adopt(scene: Scene, meanwhile: Meanwhile = lambda *_: None) -> None:
     """Leave releases as if a person had made them, and adopt them: as they are, or with other values."""
     chosen = scene.victims(2, suits=lambda each: not each.base, kinds=WORKLOADS)
     for xapp in chosen:
@@ -197,7 +206,7 @@ def _adopt(scene: Scene, meanwhile: Callable[[Scene], None] = lambda _: None) ->
             xapp.set_greeting(scene.greeting(xapp))
             scene.notes.append(f"{'/'.join(xapp.key)} with other values")
     scene.fleet.apply(chosen)
-    meanwhile(scene)
+    meanwhile(scene, chosen)
 
 
 def _suspend(scene: Scene) -> None:
@@ -341,9 +350,10 @@ FAULTS: Final = (
     Fault(name="XApp deleted and applied", inject=_apply_again),
     Fault(name="release left and adopted", inject=_adopt),
     Fault(
-        name="operator killed while it uninstalls", inject=partial(_apply_again, meanwhile=_kill_leader_at("uninstall"))
+        name="operator killed while it uninstalls",
+        inject=partial(_apply_again, meanwhile=_kill_leader_while_it_uninstalls),
     ),
-    Fault(name="operator killed while it adopts", inject=partial(_adopt, meanwhile=_kill_leader_at("upgrade"))),
+    Fault(name="operator killed while it adopts", inject=partial(_adopt, meanwhile=_kill_leader_while_it_adopts)),
     Fault(name="XApp suspended and resumed", inject=_suspend),
     Fault(name="XApp changed ten times", inject=_change_often),
     Fault(name="namespace deleted and made", inject=_make_namespace_again),

@@ -139,10 +139,23 @@ class System:
     def helm_processes(self) -> list[HelmProcess]:
         return find_helm_processes(self._helm_folders)
 
-    def wait_for_helm(self, seconds: float, *, commands: Collection[str] = COMMANDS) -> list[HelmProcess]:
-        """Return the helm processes of these commands once there are any, and an empty list after `seconds`."""
+    def wait_for_helm(
+        self,
+        seconds: float,
+        *,
+        commands: Collection[str] = COMMANDS,
+        releases: Collection[tuple[str, str]] | None = None,
+    ) -> list[HelmProcess]:
+        """Return the helm processes of these commands once there are any, and an empty list after `seconds`.
+
+        `releases`: only those that change one of them, by namespace and name.
+        """
+
+        def matches(each: HelmProcess) -> bool:
+            return each.command in commands and (releases is None or each.release in releases)
+
         deadline = time.monotonic() + seconds
-        while not (found := [each for each in self.helm_processes() if each.command in commands]):
+        while not (found := list(filter(matches, self.helm_processes()))):
             if time.monotonic() > deadline:
                 break
             self.tend()

@@ -6,6 +6,7 @@ import copy
 import io
 import random
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -288,7 +289,7 @@ def test_a_late_round_makes_the_run_fail(monkeypatch: pytest.MonkeyPatch, second
 
     monkeypatch.setattr(command_line, "run", run)
     monkeypatch.setattr(command_line, "_keep_logs", lambda _: None)
-    monkeypatch.setattr(command_line.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     assert command_line.main(["--seed", "1"]) == code
 
 
