@@ -293,12 +293,14 @@ class HelmContract:
         with pytest.raises(NotFound):
             await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
 
-    async def test_history_is_limited_but_keeps_the_deployed_revision(self, helm: HelmSubject) -> None:
+    async def test_helm_deletes_no_revision(self, helm: HelmSubject) -> None:
+        """Its own limit is 10 revisions."""
         await helm.engine.install(helm.request())
-        for _ in range(3):
-            await helm.fail_upgrade(history_max=3)
+        for _ in range(11):
+            await helm.fail_upgrade()
+        await helm.engine.rollback(helm.rollback(1))
 
-        assert await helm.statuses() == {1: "deployed", 3: "failed", 4: "failed"}
+        assert sorted(await helm.statuses()) == list(range(1, 14))
 
     async def test_failed_install_is_replaced(self, helm: HelmSubject) -> None:
         with pytest.raises(Invalid):

@@ -12,7 +12,6 @@ from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.kube.credentials import ConnectionInfo
 
 DEFAULT_TIMEOUT_SECONDS: Final = 300.0
-DEFAULT_HISTORY_MAX: Final = 5
 TEMPLATE_TIMEOUT_SECONDS: Final = 60.0
 VERIFY_TIMEOUT_SECONDS: Final = 30.0
 
@@ -40,9 +39,8 @@ class ReleaseRequest(ReleaseOperation):
 
     `labels` go onto the release Secret and last through upgrades. `replace` and `take_ownership` are `--replace` and
     `--take-ownership`. `skip_schema` is for charts whose schema refers to other documents, which helm would fetch.
-    `history_max` applies to upgrades only: Helm has no such limit for an install. `values` is the values file, as
-    `dump_values` returns it, and `secrets` are the texts in it that errors must not contain. Every object of the
-    release gets `object_metadata`, except hooks.
+    `values` is the values file, as `dump_values` returns it, and `secrets` are the texts in it that errors must not
+    contain. Every object of the release gets `object_metadata`, except hooks.
     """
 
     chart: Path
@@ -52,7 +50,6 @@ class ReleaseRequest(ReleaseOperation):
     replace: bool = False
     take_ownership: bool = False
     skip_schema: bool = False
-    history_max: int = DEFAULT_HISTORY_MAX
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
@@ -78,7 +75,6 @@ class RollbackRequest(RecordedOperation):
     """The return of one release to `revision`, which becomes a new revision."""
 
     revision: int
-    history_max: int = DEFAULT_HISTORY_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,13 +72,6 @@ async def test_large_values_are_passed_on_standard_input(
     assert result.status == "deployed"
 
 
-async def test_history_is_bounded_by_upgrades(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
-    await engine.install(helm_namespace.release_request())
-    for number in range(4):
-        await engine.upgrade(helm_namespace.release_request(values={"data": {"n": str(number)}}, history_max=2))
-    assert helm_namespace.revision_statuses() == {4: "superseded", 5: "deployed"}
-
-
 async def test_rollback_returns_the_new_revision(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     await engine.install(helm_namespace.release_request(values={"data": {"a": "first"}}))
     await engine.upgrade(helm_namespace.release_request(values={"data": {"a": "second"}}))

@@ -225,7 +225,6 @@ class FakeHelm:
         objects, before = objects_of(record["manifest"]), objects_of(current["manifest"])
         known = {identity(each) for each in before}
         self._check_owners(run, name, [each for each in objects if identity(each) not in known])
-        await self._prune(run, history)
         await self._create_record(run, record)
         try:
             await self._run_hooks(run, record, "pre-upgrade")
@@ -248,7 +247,6 @@ class FakeHelm:
         info = {**current["info"], "status": "pending-rollback", "description": f"Rollback to {number}"}
         info["last_deployed"] = self._now()
         record = {**wanted[0], "version": current["version"] + 1, "info": info}
-        await self._prune(run, history)
         await self._create_record(run, record)
         try:
             await self._apply(run, name, objects_of(record["manifest"]), objects_of(current["manifest"]))
@@ -399,14 +397,6 @@ class FakeHelm:
         record["info"] = {**record["info"], "status": "failed", "description": description}
         run.fault = None
         await self._write_record(run, record)
-
-    async def _prune(self, run: _Run, history: list[Json]) -> None:
-        limit = int(run.flags.get("history-max", "0"))
-        deployed = max((each["version"] for each in history if each["info"]["status"] == "deployed"), default=0)
-        surplus = len(history) - (limit - 1) if limit else 0
-        for each in [each for each in history if each["version"] != deployed][: max(surplus, 0)]:
-            with self._write(run, "prune record"):
-                self.server.delete(record_target(run.namespace, each["name"], each["version"]), {})
 
     # Objects
 

@@ -37,6 +37,8 @@ API_VERSIONS_PER_FLAG_MAX: Final = 200  # an argument may have at most 128 KiB
 GC_MEMORY_FRACTION: Final = 0.8  # of the hard limit; from there on Go collects garbage, despite GOGC=off
 
 POST_RENDERER_FLAG: Final = f"--post-renderer={POST_RENDERER}"
+_KEEP_HISTORY: Final = "--history-max=0"
+"""helm deletes the oldest revisions before it tries, so tries that fail would cost good ones; the reconciler deletes."""
 _APPLY_FLAGS: Final = ("--server-side=true", "--force-conflicts")
 
 
@@ -45,7 +47,7 @@ def install(request: ReleaseRequest) -> tuple[str, ...]:
 
 
 def upgrade(request: ReleaseRequest) -> tuple[str, ...]:
-    return ("upgrade", "--reset-values", f"--history-max={request.history_max}", *_deploy_arguments(request))
+    return ("upgrade", "--reset-values", _KEEP_HISTORY, *_deploy_arguments(request))
 
 
 def uninstall(request: UninstallRequest) -> tuple[str, ...]:
@@ -68,7 +70,7 @@ def rollback(request: RollbackRequest) -> tuple[str, ...]:
         *_common_flags(request),
         *_APPLY_FLAGS,
         "--wait=hookOnly",
-        f"--history-max={request.history_max}",
+        _KEEP_HISTORY,
         "--",
         request.name,
         str(request.revision),

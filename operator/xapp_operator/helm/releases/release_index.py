@@ -131,9 +131,9 @@ def revisions_to_prune(
 
     Nor one that is pending: another helm works on it.
 
-    With `--history-max`, helm deletes the oldest revisions before it tries, so tries that fail would cost the good
-    ones. Therefore helm is told to keep all, and these are deleted after the step: failed ones first, then the oldest.
-    While none is deployed, the newest good one stays: without it, the release looks as if it never was deployed.
+    With a limit, helm deletes the oldest revisions before it tries, so tries that fail would cost the good ones.
+    Therefore helm is told to keep all, and these are deleted after the step: failed ones first, then the oldest. While
+    none is deployed, the newest good one stays: without it, the release looks as if it never was deployed.
 
     Args:
         revisions: oldest first.

@@ -262,23 +262,12 @@ async def _run_helm(
         replace=isinstance(action, Install) and action.replace,
         take_ownership=action.take_ownership,
         skip_schema=inputs.chart.info.external_refs,
-        history_max=history_max(request, context),
         secrets=inputs.secrets,
         object_metadata=ObjectMetadata.for_xapp(request.xapp.metadata.name, spec),
     )
     _drop_large_values(request, context)
     run = context.helm.install if isinstance(action, Install) else context.helm.upgrade
     return await run(helm_request, slot=slot)
-
-
-def history_max(request: ReconcileRequest, context: ReconcilerContext) -> int:
-    """Return how many revisions helm may keep: all that there are, and the new one.
-
-    helm deletes the oldest ones before it tries, so tries that fail would cost the good ones, or the one that is rolled
-    back to. `delete_surplus` deletes what failed instead.
-    """
-    stored = context.release_watch.revisions(request.namespace, request.xapp.release_name)
-    return max(request.xapp.spec.max_history, len(stored) + 1)
 
 
 def _release_status(request: ReconcileRequest, digests: Digests, result: ReleaseResult) -> ReleaseStatus:

@@ -27,7 +27,7 @@ from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.release_secrets import secrets_reader
 from xapp_operator.reconcile.status.status_draft import rolled_back_attempt
-from xapp_operator.reconcile.verbs.deploy import delete_surplus, history_max, run_step
+from xapp_operator.reconcile.verbs.deploy import delete_surplus, run_step
 from xapp_operator.reconcile.verbs.release_records import label_record
 
 
@@ -53,7 +53,6 @@ async def rollback(
             revision=action.revision,
             user=context.impersonation.user_for(request.xapp),
             timeout=request.xapp.spec.timeout_seconds,
-            history_max=history_max(request, context),  # after the wait for a place, during which others may upgrade
             read_secrets=secrets_reader(request.key, name, context, rollback_to=action.revision),
         )
         await context.helm.rollback(helm_request, slot=slot)

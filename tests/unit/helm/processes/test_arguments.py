@@ -44,8 +44,8 @@ def test_install_has_the_designed_flags() -> None:
 
 
 def test_upgrade_resets_values_and_bounds_the_history() -> None:
-    command = arguments.upgrade(release(history_max=7))
-    assert command[:3] == ("upgrade", "--reset-values", "--history-max=7")
+    command = arguments.upgrade(release())
+    assert command[:3] == ("upgrade", "--reset-values", "--history-max=0")
     assert "--force-conflicts" in command
 
 
