@@ -18,8 +18,8 @@ from tests.support.fakes.helm_records import decode_record, encode_record, recor
 from tests.support.fakes.histories import CONFIGMAP, History, run_history, xapp_body
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
+from tests.support.fakes.value_secrets import secret
 from tests.support.helm_tests import ENABLED, TEST, VALUES, pods
-from tests.unit.histories.test_release_inputs import secret
 from xapp_operator.config import Settings
 from xapp_operator.domain.planning.actions import RejectRequest
 from xapp_operator.domain.planning.plan_input import PlanInput

@@ -9,9 +9,10 @@ import pytest
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.operator import BROKEN, Kill
+from tests.support.fakes.value_secrets import create_values, replace_secret, secret
 from tests.support.helm_tests import ENABLED, outcome_of, store_chart
 from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, create_other
-from tests.unit.histories.test_release_inputs import archive, create_values, replace_secret, secret, store
+from tests.unit.histories.test_release_inputs import archive, store
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest
 

@@ -10,9 +10,9 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.helm_by_hand import delete_record, roll_back_by_hand, upgrade_by_hand
 from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN, Kill
+from tests.support.fakes.value_secrets import create_values, replace_secret, secret
 from tests.unit.histories.situations.actions import CONFIGMAP_TARGET
 from tests.unit.histories.test_annotations import condition, events, handled, hold_first_revision
-from tests.unit.histories.test_release_inputs import create_values, replace_secret, secret
 from xapp_operator.config import Settings
 
 SECONDS = 20.0

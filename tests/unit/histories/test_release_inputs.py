@@ -15,6 +15,7 @@ from tests.support.fakes.helm_records import decode_record
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
+from tests.support.fakes.value_secrets import create_values, replace_secret, secret
 from tests.unit.histories.situations.actions import count_reads
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest, ApiResponse, RequestIdentity
@@ -46,22 +47,6 @@ def store(history: History, packed: bytes) -> Json:
     stored = chart_archive_manifest(packed, namespace=NAMESPACE)
     history.cluster.create(stored)
     return {"chartArchiveRef": {"name": stored["metadata"]["name"]}, "digest": stored["spec"]["digest"]}
-
-
-def secret(name: str, **data: str | bytes) -> Json:
-    encoded = {
-        key.replace("__", "."): base64.b64encode(each if isinstance(each, bytes) else each.encode()).decode()
-        for key, each in data.items()
-    }
-    return {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": {"name": name}, "data": encoded}
-
-
-def replace_secret(history: History, body: Json) -> None:
-    history.cluster.server.patch(Target("", "v1", "secrets", NAMESPACE, body["metadata"]["name"]), body)
-
-
-def create_values(history: History, name: str, text: str) -> None:
-    history.cluster.create(secret(name, values__yaml=text))
 
 
 def live(history: History) -> Json:

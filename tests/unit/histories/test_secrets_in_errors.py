@@ -12,9 +12,9 @@ from tests.support.fakes.helm import FakeHelm, Fault, HelmFailed, _Run
 from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE
+from tests.support.fakes.value_secrets import create_values, replace_secret, secret
 from tests.support.helm_tests import ENABLED, outcome_of, refuse_tests, store_chart
 from tests.unit.histories.situations.actions import count_reads
-from tests.unit.histories.test_release_inputs import create_values, replace_secret, secret
 from xapp_operator.config import Settings
 from xapp_operator.domain.masking.redaction import MASK
 from xapp_operator.helm.results.stderr import WITHHELD_UNREAD

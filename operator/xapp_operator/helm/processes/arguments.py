@@ -38,7 +38,7 @@ GC_MEMORY_FRACTION: Final = 0.8  # of the hard limit; from there on Go collects 
 
 POST_RENDERER_FLAG: Final = f"--post-renderer={POST_RENDERER}"
 _KEEP_HISTORY: Final = "--history-max=0"
-"""helm deletes the oldest revisions before it tries, so tries that fail would cost good ones; the reconciler deletes."""
+"""helm deletes old revisions before it tries, so tries that fail would cost good ones. The reconciler does it later."""
 _APPLY_FLAGS: Final = ("--server-side=true", "--force-conflicts")
 
 

@@ -6,13 +6,13 @@ from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.histories import CONFIGMAP, History
 from tests.support.fakes.operator import NAMESPACE
+from tests.support.fakes.value_secrets import create_values, replace_secret, secret
 from tests.unit.histories.situations.actions import (
     Play,
     change,
     install,
     store,
 )
-from tests.unit.histories.test_release_inputs import create_values, replace_secret, secret
 
 
 async def read_values_from_objects(history: History) -> None:
