@@ -241,7 +241,9 @@ def _is_made_after(info: RevisionInfo, latest: RevisionInfo) -> bool:
         return True  # it was seen to end after that
     was_stored_after = info.first_version > latest.first_version  # where its creation was seen
     is_written_after = int(info.resource_version or 0) > int(latest.resource_version or 0)
-    return info.created >= latest.created and (info.status in PENDING or was_stored_after or is_written_after)
+    if info.created == latest.created:
+        return info.status in PENDING or was_stored_after  # quick steps share a second, and others may write later
+    return info.created > latest.created and (info.status in PENDING or was_stored_after or is_written_after)
 
 
 def _pending(info: RevisionInfo) -> PendingRevision:
