@@ -123,7 +123,7 @@ class ObservedRelease:
     past_revisions: tuple[PastRevision, ...] = ()
     left_by: str = ""  # the XApp that created it, without `owner`: it no longer exists
     overtaken_by: frozenset[int] = frozenset()  # earlier revisions made after the newest: theirs may be in force
-    late_pending: PendingRevision | None = None  # such a revision that is not over
+    late_pending: PendingRevision | None = None  # an earlier revision that is not over
 
     @property
     def overtaken(self) -> bool:

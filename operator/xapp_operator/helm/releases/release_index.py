@@ -63,6 +63,11 @@ class RevisionInfo:
     first_version: int = field(default=0, compare=False)
     late_version: int = field(default=0, compare=False)
 
+    @property
+    def version(self) -> int:
+        """Return the resource version as a number; 0 if unknown."""
+        return int(self.resource_version or 0)
+
 
 class ReleaseIndex:
     """Releases by (namespace, name)."""
@@ -82,14 +87,12 @@ class ReleaseIndex:
     def put_revision(self, key: ReleaseKey, info: RevisionInfo) -> None:
         """Add a new or changed revision; of one that is known in a newer state, only what it was first counts."""
         revisions = self._revisions.setdefault(key, {})
-        known = revisions.get(info.revision)
-        is_newest = info.revision > max(revisions, default=0)
-        revisions[info.revision] = (
-            info if known is None else _merge(known, info, is_last=info.revision == max(revisions))
-        )
+        known, newest = revisions.get(info.revision), max(revisions, default=0)
+        is_last = info.revision == newest
+        revisions[info.revision] = info if known is None else _merge(known, info, is_last=is_last)
         first = self._first.setdefault(key, {})
         first[info.attempt] = min(info.revision, first.get(info.attempt, info.revision))
-        if is_newest:
+        if info.revision > newest:
             # Not when a revision is deleted: helm deletes old ones before it creates one, which may have their labels.
             used, oldest = {each.attempt for each in revisions.values()}, min(revisions)
             self._first[key] = {each: number for each, number in first.items() if each in used or number >= oldest}
@@ -112,16 +115,12 @@ class ReleaseIndex:
 
 def _merge(known: RevisionInfo, info: RevisionInfo, *, is_last: bool) -> RevisionInfo:
     """Return the newer state of a revision, with what is known of its past."""
-    newer = info if _version(info) >= _version(known) else known
+    newer = info if info.version >= known.version else known
     if known.secret_uid != info.secret_uid:
         return newer
     has_ended = known.status in PENDING and newer.status not in PENDING
-    late = _version(newer) if has_ended and not is_last else known.late_version
+    late = newer.version if has_ended and not is_last else known.late_version
     return replace(newer, first_version=min(known.first_version, info.first_version), late_version=late)
-
-
-def _version(info: RevisionInfo) -> int:
-    return int(info.resource_version or 0)
 
 
 def revisions_to_prune(

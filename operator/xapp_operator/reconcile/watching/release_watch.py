@@ -239,11 +239,12 @@ def _overtaking_revisions(latest: RevisionInfo, earlier: tuple[RevisionInfo, ...
 def _is_made_after(info: RevisionInfo, latest: RevisionInfo) -> bool:
     if info.late_version > latest.first_version:
         return True  # it was seen to end after that
-    was_stored_after = info.first_version > latest.first_version  # where its creation was seen
-    is_written_after = int(info.resource_version or 0) > int(latest.resource_version or 0)
-    if info.created == latest.created:
-        return info.status in PENDING or was_stored_after  # quick steps share a second, and others may write later
-    return info.created > latest.created and (info.status in PENDING or was_stored_after or is_written_after)
+    if info.created < latest.created:
+        return False
+    if info.status in PENDING or info.first_version > latest.first_version:
+        return True
+    # Where its creation was not seen, its last write tells. Not within a second: quick steps share it.
+    return info.created > latest.created and info.version > latest.version
 
 
 def _pending(info: RevisionInfo) -> PendingRevision:
