@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -14,9 +14,9 @@ from tests.chaos.changes import change_some
 from tests.chaos.faults_of_charts import publish
 from tests.chaos.faults_of_processes import LOST_LEAD
 from tests.chaos.fleet import NAMESPACES, Fleet
-from tests.chaos.invariants import losses, unexplained
+from tests.chaos.invariants import History, losses, unexplained
 from tests.chaos.scene import CONVERGENCE_SECONDS, Fault, Scene, WithoutEffect
-from tests.chaos.snapshot import read_snapshot
+from tests.chaos.snapshot import XAppKey, read_snapshot
 from tests.chaos.system import NoLeader, System, say
 from tests.localcluster import KubectlFailed
 
@@ -80,7 +80,6 @@ def run(plan: Plan, folder: Path, results: dict[str, FaultResult]) -> None:
         start = Fault(name="start", inject=lambda _: None)
         first = Scene(system, fleet, random.Random(plan.seed), 0)
         publish(first, fleet.versions[0])
-        first.history_lost |= {each.key for each in fleet.xapps}
         _finish_round(first, start, results.setdefault("start", FaultResult()), {})
         for number in range(plan.first_round, plan.first_round + plan.rounds):
             rng = random.Random(plan.seed * NEXT_SEED_FACTOR + number)
@@ -91,7 +90,6 @@ def run(plan: Plan, folder: Path, results: dict[str, FaultResult]) -> None:
 def _run_round(scene: Scene, fault: Fault, result: FaultResult) -> None:
     say(f"round {scene.number}: {fault.name}")
     before = read_snapshot(scene.system.cluster, NAMESPACES, everything=True)
-    history = {key: len(revisions) for key, revisions in before.records.items()}
     scene.fleet.apply(change_some(scene, CHANGES))
     scene.system.pause(scene.rng.choice((0.0, 0.2, 0.5, 1.0, 2.0)))
     effect = True
@@ -106,12 +104,16 @@ def _run_round(scene: Scene, fault: Fault, result: FaultResult) -> None:
         scene.notes.append(f"injected in part: {error}")
     for note in scene.notes:
         say(f"  {note}")
-    kept = {key: n for key, n in history.items() if key not in scene.history_lost}
-    _finish_round(scene, fault, result, kept, effect=effect)
+    history = {
+        key: History(records, scene.records_hit.get(key, set()))
+        for key, records in before.records.items()
+        if key not in scene.history_lost
+    }
+    _finish_round(scene, fault, result, history, effect=effect)
 
 
 def _finish_round(
-    scene: Scene, fault: Fault, result: FaultResult, history: dict[tuple[str, str], int], *, effect: bool = True
+    scene: Scene, fault: Fault, result: FaultResult, history: Mapping[XAppKey, History], *, effect: bool = True
 ) -> None:
     """Wait until everything has converged, and record what is wrong."""
     began = time.monotonic()

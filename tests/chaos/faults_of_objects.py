@@ -52,7 +52,7 @@ def _revisions(scene: Scene, xapp: ManagedXApp) -> list[int]:
 def _on_records(
     count: int, act: Callable[[Scene, ManagedXApp, list[int]], None], *, least: int = 1
 ) -> Callable[[Scene], None]:
-    """Act on the records of XApps that have at least `least`; they may lose history."""
+    """Act on the records of XApps that have at least `least`."""
 
     def inject(scene: Scene) -> None:
         acted = False
@@ -60,7 +60,6 @@ def _on_records(
             revisions = _revisions(scene, xapp)
             scene.notes.append(f"{'/'.join(xapp.key)} of revisions {revisions}")
             if len(revisions) >= least:
-                scene.history_lost.add(xapp.key)
                 act(scene, xapp, revisions)
                 acted = True
         if not acted:
@@ -69,37 +68,46 @@ def _on_records(
     return inject
 
 
+def _delete_record(scene: Scene, xapp: ManagedXApp, revision: int) -> None:
+    scene.hit_record(xapp, revision)
+    scene.kubectl(xapp, "delete", "secret", record_name(xapp.name, revision), "--ignore-not-found")
+
+
+def _damage_record(scene: Scene, xapp: ManagedXApp, revision: int) -> None:
+    scene.hit_record(xapp, revision)
+    scene.kubectl(xapp, "patch", "secret", record_name(xapp.name, revision), "--type=merge", "-p", DAMAGED)
+
+
 def _delete_newest(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
-    scene.kubectl(xapp, "delete", "secret", record_name(xapp.name, revisions[-1]), "--ignore-not-found")
+    _delete_record(scene, xapp, revisions[-1])
 
 
 def _delete_middle(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
-    scene.kubectl(xapp, "delete", "secret", record_name(xapp.name, revisions[-2]), "--ignore-not-found")
+    _delete_record(scene, xapp, revisions[-2])
 
 
 def _delete_all(scene: Scene, xapp: ManagedXApp, _: list[int]) -> None:
+    scene.history_lost.add(xapp.key)
     scene.kubectl(xapp, "delete", "secrets", "-l", f"owner=helm,name={xapp.name}")
 
 
 def _damage_newest(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
     """Damage the newest record, change the spec, and remove the record after some time, as the message asks for."""
-    name = record_name(xapp.name, revisions[-1])
-    scene.kubectl(xapp, "patch", "secret", name, "--type=merge", "-p", DAMAGED)
+    _damage_record(scene, xapp, revisions[-1])
     xapp.set_greeting(scene.greeting(xapp))
     scene.fleet.apply([xapp])
     scene.system.pause(scene.rng.uniform(1, 5))
-    _remove_and_retry(scene, xapp, name)
+    _remove_and_retry(scene, xapp, revisions[-1])
 
 
-def _remove_and_retry(scene: Scene, xapp: ManagedXApp, record: str) -> None:
-    scene.kubectl(xapp, "delete", "secret", record, "--ignore-not-found")
+def _remove_and_retry(scene: Scene, xapp: ManagedXApp, revision: int) -> None:
+    _delete_record(scene, xapp, revision)
     scene.kubectl(xapp, "annotate", "--overwrite", f"xapp/{xapp.name}", f"{RETRY_AT}={scene.number}")
 
 
 def _damage_old(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
     for revision in revisions[:-1]:
-        name = record_name(xapp.name, revision)
-        scene.kubectl(xapp, "patch", "secret", name, "--type=merge", "-p", DAMAGED)
+        _damage_record(scene, xapp, revision)
 
 
 def _call_old_ones_deployed(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
@@ -117,8 +125,9 @@ def _copy_newest(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
 
 def _copy_as_next_revision(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
     """Restore a record as the next revision; then delete and apply the XApp, or remove the record and retry."""
-    copied = record_name(xapp.name, revisions[-1] + 1)
-    copy_record(_client(scene, xapp), xapp.name, revisions[-1], copied)
+    copied = revisions[-1] + 1
+    scene.hit_record(xapp, copied)
+    copy_record(_client(scene, xapp), xapp.name, revisions[-1], record_name(xapp.name, copied))
     scene.system.pause(scene.rng.uniform(0, 3))
     if xapp.base or scene.rng.random() < HALF:
         _remove_and_retry(scene, xapp, copied)
@@ -152,12 +161,12 @@ def _client(scene: Scene, xapp: ManagedXApp) -> XAppClient:
 
 def _apply_again(scene: Scene, meanwhile: Meanwhile = lambda *_: None) -> None:
     chosen = scene.victims(2, suits=lambda each: not each.base)
-    scene.history_lost |= {each.key for each in chosen}
     _delete_and_apply(scene, chosen, meanwhile)
 
 
 def _delete_and_apply(scene: Scene, chosen: list[ManagedXApp], meanwhile: Meanwhile = lambda *_: None) -> None:
     """Delete XApps, and apply them again when they are gone."""
+    scene.history_lost |= {each.key for each in chosen}
     for xapp in chosen:
         scene.kubectl(xapp, "delete", "xapp", xapp.name, "--wait=false")
     try:
@@ -193,7 +202,6 @@ def _adopt(scene: Scene, meanwhile: Meanwhile = lambda *_: None) -> None:
     """Leave releases as if a person had made them, and adopt them: as they are, or with other values."""
     chosen = scene.victims(2, suits=lambda each: not each.base, kinds=WORKLOADS)
     for xapp in chosen:
-        scene.history_lost.add(xapp.key)
         policy = json.dumps({"spec": {"deletionPolicy": "Orphan"}})
         scene.kubectl(xapp, "patch", "xapp", xapp.name, "--type=merge", "-p", policy)
         scene.kubectl(xapp, "delete", "xapp", xapp.name, "--wait=false")
@@ -260,7 +268,6 @@ def _upgrade_by_hand(scene: Scene) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for xapp in scene.victims(3, kinds=WORKLOADS):
             user = HelmUser(scene.system.cluster, xapp.namespace, Path(folder))
-            scene.history_lost.add(xapp.key)
             changed = scene.rng.choice(("before", "after", "never"))
             if changed != "never":
                 xapp.set_greeting(scene.greeting(xapp))
@@ -286,7 +293,6 @@ def _roll_back_by_hand(scene: Scene) -> None:
         if len(revisions) < 2:
             continue
         acted = True
-        scene.history_lost.add(xapp.key)
         user = HelmUser(scene.system.cluster, xapp.namespace, Path())
         _try(scene, partial(user.roll_back, xapp.name, revisions[-2]))
         xapp.set_greeting(scene.greeting(xapp))
@@ -299,7 +305,6 @@ def _act_at_the_same_time(scene: Scene) -> None:
     """People scale, edit, upgrade and roll back the same releases at once, while the XApps change."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as people:
         for xapp in scene.victims(2, kinds=WORKLOADS):
-            scene.history_lost.add(xapp.key)
             revisions = _revisions(scene, xapp)
             user = HelmUser(scene.system.cluster, xapp.namespace, Path(folder))
             acts: list[Callable[[], object]] = [

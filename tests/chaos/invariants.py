@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
-from tests.chaos.fleet import MAX_HISTORY, Fleet
-from tests.chaos.snapshot import Snapshot, XAppKey
+from tests.chaos.fleet import MAX_HISTORY, Fleet, ManagedXApp
+from tests.chaos.snapshot import Record, Snapshot, XAppKey
 
 SETTLED_STATUSES = frozenset({"deployed", "superseded", "failed"})
 
 
-def losses(fleet: Fleet, snapshot: Snapshot, history: Mapping[XAppKey, int]) -> list[str]:
-    """Return what is wrong with the objects. `history` is the number of records before the round, where it counts."""
+@dataclass(frozen=True, slots=True)
+class History:
+    """The records of a release before a round, and the revisions whose records the fault of the round hits."""
+
+    records: Mapping[int, Record]
+    hit: Collection[int] = ()
+
+
+def losses(fleet: Fleet, snapshot: Snapshot, history: Mapping[XAppKey, History]) -> list[str]:
+    """Return what is wrong with the objects. `history` is that of the releases that the fault does not remove."""
     return [
         *(f"{_name(each.key)}: {found}" for each in fleet.xapps if (found := each.difference(snapshot))),
         *_wrong_records(fleet, snapshot, history),
@@ -27,19 +36,42 @@ def unexplained(lines: Iterable[str], explains: Iterable[str]) -> list[str]:
     return [line for line in lines if not any(re.search(pattern, line) for pattern in explains)]
 
 
-def _wrong_records(fleet: Fleet, snapshot: Snapshot, history: Mapping[XAppKey, int]) -> list[str]:
+def _wrong_records(fleet: Fleet, snapshot: Snapshot, history: Mapping[XAppKey, History]) -> list[str]:
     found = []
     records = snapshot.records
     for xapp in fleet.xapps:
         revisions = records.get(xapp.key, {})
-        statuses = Counter(revisions.values())
-        if statuses["deployed"] != 1 or set(statuses) - SETTLED_STATUSES:
-            found.append(f"{_name(xapp.key)}: one record must be deployed and none in progress: {revisions}")
-        kept = min(history.get(xapp.key, 0), MAX_HISTORY)
-        if len(revisions) < kept:
-            found.append(f"{_name(xapp.key)}: {len(revisions)} records are left of {kept}")
+        statuses = {revision: record.status for revision, record in revisions.items()}
+        counts = Counter(statuses.values())
+        if counts["deployed"] != 1 or set(counts) - SETTLED_STATUSES:
+            found.append(f"{_name(xapp.key)}: one record must be deployed and none in progress: {statuses}")
+        if xapp.key in history:
+            found += [f"{_name(xapp.key)}: {each}" for each in lost_history(xapp, history[xapp.key], revisions)]
     known = {each.key for each in fleet.xapps}
     return found + [f"{_name(key)}: a release without an XApp" for key in records if key not in known]
+
+
+def lost_history(xapp: ManagedXApp, history: History, now: Mapping[int, Record]) -> list[str]:
+    """Return which revisions are gone, or changed, that neither the fault nor `maxHistory` explains."""
+    intact = {revision: record for revision, record in history.records.items() if revision not in history.hit}
+    changed = [each for each in intact if each in now and now[each].manifest_digest != intact[each].manifest_digest]
+    gone = [each for each in _kept(xapp, intact, newest=max([*now, *history.hit], default=0)) if each not in now]
+    least = min(len(intact), MAX_HISTORY - len(history.hit))
+    found = [f"revision {each} has another manifest" for each in changed]
+    found += [f"revision {each} is gone, though not beyond maxHistory: {sorted(now)}" for each in gone]
+    return found + ([f"{len(now)} records are left of {least}"] if len(now) < least else [])
+
+
+def _kept(xapp: ManagedXApp, intact: Mapping[int, Record], *, newest: int) -> list[int]:
+    """Return the revisions that pruning leaves: the last good ones, as many as later ones leave room for.
+
+    Tries that failed are pruned first. Those after the deployed revision count as later ones, whatever their status.
+    The target of a rollback stays as well, and may be an older one.
+    """
+    in_force = max((each for each, record in intact.items() if record.status == "deployed"), default=newest)
+    good = sorted(each for each, record in intact.items() if record.status != "failed" and each <= in_force)
+    room = MAX_HISTORY - (newest - good[-1]) - xapp.held if good else 0
+    return good[-room:] if room > 0 else []
 
 
 def _orphans(snapshot: Snapshot) -> list[str]:

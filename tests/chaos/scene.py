@@ -28,7 +28,9 @@ class Scene:
     number: int
     changed: set[XAppKey] = field(default_factory=set)
     history_lost: set[XAppKey] = field(default_factory=set)
-    """XApps whose records the fault itself removed."""
+    """XApps whose releases the fault itself removes, with all records."""
+    records_hit: dict[XAppKey, set[int]] = field(default_factory=dict)
+    """The revisions whose records the fault itself writes, removes or damages, by XApp."""
     notes: list[str] = field(default_factory=list)
 
     def greeting(self, xapp: ManagedXApp, suffix: str = "") -> str:
@@ -52,6 +54,10 @@ class Scene:
             raise WithoutEffect("no XApp is suitable")
         self.changed |= {each.key for each in chosen}
         return chosen
+
+    def hit_record(self, xapp: ManagedXApp, revision: int) -> None:
+        """Count the record of a revision as one that the fault writes, removes or damages."""
+        self.records_hit.setdefault(xapp.key, set()).add(revision)
 
     def kubectl(self, xapp: ManagedXApp, *arguments: str) -> str:
         return self.system.cluster.kubectl("-n", xapp.namespace, *arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from tests.localcluster import Cluster
+from tests.support.release_records import UnreadableRecord, unpack_record
 
 Json: TypeAlias = dict[str, Any]
 XAppKey: TypeAlias = tuple[str, str]
@@ -19,6 +21,14 @@ PROGRESS_KINDS: Final = ("xapps", "configmaps", "deployments")
 ALL_KINDS: Final = (*PROGRESS_KINDS, "statefulsets", "services", "jobs", "secrets")
 RECORD_PREFIX: Final = "sh.helm.release.v1."
 READ_SECONDS: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Helm's record of one revision: its status, and a digest of its manifest, which never changes."""
+
+    status: str
+    manifest_digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +43,14 @@ class Snapshot:
     """Replicas of the Deployments, by the XApp of their label."""
 
     @property
-    def records(self) -> dict[XAppKey, dict[int, str]]:
-        """The statuses of Helm's records by release and revision; a copy under another name is none of them."""
-        found: dict[XAppKey, dict[int, str]] = defaultdict(dict)
+    def records(self) -> dict[XAppKey, dict[int, Record]]:
+        """Helm's records by release and revision; a copy under another name is none of them."""
+        found: dict[XAppKey, dict[int, Record]] = defaultdict(dict)
         for item in self.items:
             labels = item["metadata"].get("labels", {})
             if item["kind"] == "Secret" and item["metadata"]["name"].startswith(RECORD_PREFIX):
                 key = item["metadata"]["namespace"], labels["name"]
-                found[key][int(labels["version"])] = labels["status"]
+                found[key][int(labels["version"])] = Record(labels["status"], _manifest_digest(item))
         return found
 
     @property
@@ -86,3 +96,11 @@ def _greeting(config_map: Json) -> str:
     data = config_map.get("data") or {}
     settings = json.loads(data.get("settings.json", "{}"))
     return str(data.get("greeting") or settings.get("greeting", ""))
+
+
+def _manifest_digest(secret: Json) -> str:
+    try:
+        content = str(unpack_record(secret)["manifest"])
+    except UnreadableRecord:
+        content = json.dumps(secret["data"])
+    return hashlib.sha256(content.encode()).hexdigest()

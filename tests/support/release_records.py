@@ -30,12 +30,22 @@ def read_record(xapps: XAppClient, release: str, revision: int) -> dict[str, Any
     secret = xapps.get("secret", name)
     if secret is None:
         raise UnreadableRecord(f"{name} is gone")
+    return unpack_record(secret)
+
+
+def unpack_record(secret: dict[str, Any]) -> dict[str, Any]:
+    """Return the payload of the Secret of a record. Raises UnreadableRecord."""
     try:
         packed = base64.b64decode(base64.b64decode(secret["data"]["release"]))
         payload: dict[str, Any] = json.loads(gzip.decompress(packed))
     except (OSError, ValueError) as error:
-        raise UnreadableRecord(f"{name} is damaged") from error
+        raise UnreadableRecord(f"{secret['metadata']['name']} is damaged") from error
     return payload
+
+
+def pack_record(payload: dict[str, Any]) -> str:
+    """Return a payload as the Secret of a record holds it."""
+    return base64.b64encode(base64.b64encode(gzip.compress(json.dumps(payload).encode()))).decode()
 
 
 def set_record_status(xapps: XAppClient, release: str, revision: int, status: str) -> None:
@@ -47,8 +57,7 @@ def set_record_status(xapps: XAppClient, release: str, revision: int, status: st
 
 def write_record(xapps: XAppClient, release: str, revision: int, payload: dict[str, Any], **labels: str) -> None:
     """Replace the payload of a record, and some of its labels."""
-    packed = base64.b64encode(base64.b64encode(gzip.compress(json.dumps(payload).encode()))).decode()
-    change = {"metadata": {"labels": labels}, "data": {"release": packed}}
+    change = {"metadata": {"labels": labels}, "data": {"release": pack_record(payload)}}
     xapps.kubectl("patch", "secret", record_name(release, revision), "--type=merge", "-p", json.dumps(change))
 
 

@@ -23,13 +23,13 @@ from tests.chaos.campaign import FAULTS, FaultResult, Plan, table
 from tests.chaos.faults_of_charts import _serve_another_archive
 from tests.chaos.fleet import FIRST_VERSION, REPOSITORY_CHART, Fleet, Kind, ManagedXApp
 from tests.chaos.helm_processes import HelmProcess, find_helm_processes, overlaps
-from tests.chaos.invariants import losses, unexplained
+from tests.chaos.invariants import History, losses, lost_history, unexplained
 from tests.chaos.scene import CONVERGENCE_SECONDS, Scene, WithoutEffect
-from tests.chaos.snapshot import LABEL, parse_snapshot
+from tests.chaos.snapshot import LABEL, Record, XAppKey, parse_snapshot
 from tests.chaos.system import System
 from tests.localcluster import Cluster
 from tests.localcluster.processes import ProcessIdentity
-from tests.support.release_records import record_name
+from tests.support.release_records import pack_record, record_name
 from tests.support.workload import workload_chart
 
 Json = dict[str, Any]
@@ -57,6 +57,7 @@ def objects_of(xapp: ManagedXApp) -> list[Json]:
                 "name": record_name(xapp.name, revision),
                 "labels": {"owner": "helm", "name": xapp.name, "version": str(revision), "status": status},
             },
+            "data": {"release": pack_record({"manifest": f"revision {revision}"})},
         }
         for revision, status in ((1, "superseded"), (2, "deployed"))
     ]
@@ -72,6 +73,10 @@ def objects_of(xapp: ManagedXApp) -> list[Json]:
     ]
 
 
+def history_of(items: list[Json]) -> dict[XAppKey, History]:
+    return {key: History(records) for key, records in parse_snapshot(items).records.items()}
+
+
 def find(items: list[Json], kind: str, name: str) -> Json:
     return next(each for each in items if each["kind"] == kind and each["metadata"]["name"].startswith(name))
 
@@ -83,7 +88,7 @@ def set_condition(items: list[Json], name: str, **change: Any) -> None:
 def test_nothing_is_lost_when_everything_has_converged() -> None:
     fleet = new_fleet()
     items = [item for each in fleet.xapps for item in objects_of(each)]
-    assert losses(fleet, parse_snapshot(items), {each.key: 2 for each in fleet.xapps}) == []
+    assert losses(fleet, parse_snapshot(items), history_of(items)) == []
 
 
 LOSSES: dict[str, tuple[Callable[[list[Json]], object], str]] = {
@@ -107,7 +112,15 @@ LOSSES: dict[str, tuple[Callable[[list[Json]], object], str]] = {
     ),
     "history": (
         lambda items: items.remove(find(items, "Secret", RECORD)),
-        "plain-0: 1 records are left of 2",
+        "plain-0: revision 1 is gone, though not beyond maxHistory: [2]",
+    ),
+    "manifest": (
+        lambda items: find(items, "Secret", RECORD)["data"].update(release=pack_record({"manifest": "other"})),
+        "plain-0: revision 1 has another manifest",
+    ),
+    "damaged": (
+        lambda items: find(items, "Secret", RECORD)["data"].update(release="damaged"),
+        "plain-0: revision 1 has another manifest",
     ),
     "no XApp": (lambda items: items.remove(find(items, "XApp", "plain-0")), "plain-0: does not exist"),
     "orphan": (
@@ -128,9 +141,59 @@ def test_each_loss_is_found(case: str) -> None:
     fleet = new_fleet()
     items = [item for each in fleet.xapps for item in objects_of(each)]
     lose, expected = LOSSES[case]
+    history = history_of(items)
     lose(items)
-    found = losses(fleet, parse_snapshot(items), {each.key: 2 for each in fleet.xapps})
+    found = losses(fleet, parse_snapshot(items), history)
     assert any(expected in each for each in found), found
+
+
+def records(statuses: str, *, first: int = 1) -> dict[int, Record]:
+    """Return records by revision: d(eployed), s(uperseded), f(ailed), or a dot for none."""
+    names = {"d": "deployed", "s": "superseded", "f": "failed"}
+    return {
+        revision: Record(names[letter], f"digest {revision}")
+        for revision, letter in enumerate(statuses, first)
+        if letter != "."
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "hit", "after", "lost"),
+    [
+        ("sssd", (), ".sssd", []),
+        ("sssd", (), "s.ssd", ["revision 2 is gone"]),
+        ("sssd", (), ".ss.d", ["revision 4 is gone", "3 records"]),
+        ("sssd", (), "..ss.d", ["3 records"]),
+        ("sfsd", (), "s.ssd", []),
+        ("sfsd", (), ".fssd", ["revision 1 is gone"]),
+        ("sd", (), "ssd", []),
+        ("sd", (), ".d", ["revision 1 is gone", "1 records"]),
+        ("sfd", (), "s.d", ["2 records"]),
+        ("sds", (), ".sssd", []),
+        ("sds", (), "ss.fd", []),
+        ("sssd", (4,), "sssd", []),
+        ("sssd", (4,), "ss.d", ["revision 3 is gone"]),
+        ("sssd", (3,), "ss.sd", []),
+        ("sssd", (3,), "...sd", ["revision 1 is gone", "revision 2 is gone", "2 records"]),
+        ("sssd", (5,), ".ssd", []),
+        ("sssd", (5,), ".ss.d", ["revision 4 is gone"]),
+        ("sssd", (1, 2, 3), "sss.d", ["revision 4 is gone"]),
+        ("sssd", (), "........sssd", []),
+        ("sssd", (), "", ["revision 1 is gone", "revision 2", "revision 3", "revision 4", "0 records"]),
+    ],
+)
+def test_a_revision_is_lost_unless_the_fault_hit_it_or_it_was_pruned(
+    before: str, hit: tuple[int, ...], after: str, lost: list[str]
+) -> None:
+    found = lost_history(new_fleet().xapps[0], History(records(before), hit), records(after))
+    assert [each[: len(start)] for each, start in zip(found, lost, strict=True)] == lost, found
+
+
+def test_the_target_of_a_rollback_may_stay_instead_of_a_newer_revision() -> None:
+    xapp, history, now = new_fleet().xapps[0], History(records("sssd")), records("s.ssd")
+    assert lost_history(xapp, history, now) != []
+    xapp.annotations["xapp-operator.io/rollback-to"] = "1@5"
+    assert lost_history(xapp, history, now) == []
 
 
 def test_a_rollback_that_is_not_handled_has_not_converged() -> None:
