@@ -104,6 +104,9 @@ def _run_round(scene: Scene, fault: Fault, result: FaultResult) -> None:
         scene.notes.append(f"injected in part: {error}")
     for note in scene.notes:
         say(f"  {note}")
+    for each in scene.lost:
+        say(f"  LOST {each}")
+    result.lost += [f"round {scene.number}: {each}" for each in scene.lost]
     history = {
         key: History(records, scene.records_hit.get(key, set()))
         for key, records in before.records.items()

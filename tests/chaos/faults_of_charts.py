@@ -7,12 +7,15 @@ from contextlib import AbstractContextManager, contextmanager
 from http import HTTPStatus
 from typing import Final
 
-from tests.chaos.fleet import REPOSITORY_CHART, RETRY_AT, Kind
-from tests.chaos.scene import Fault, Scene
+from tests.chaos.fleet import NAMESPACES, REPOSITORY_CHART, RETRY_AT, Kind, ManagedXApp
+from tests.chaos.scene import Fault, Scene, WithoutEffect
+from tests.chaos.snapshot import Snapshot, read_snapshot
 from tests.support.workload import CONFIGMAP, workload_chart
 
 FAULT_SECONDS: Final = (2.0, 10.0)
+REFUSAL_SECONDS: Final = 30.0
 ANOTHER_GREETING: Final = "of another archive"
+MISMATCH: Final = "but the repository lists sha256:"
 SERVER_ERRORS: Final = (
     HTTPStatus.INTERNAL_SERVER_ERROR,
     HTTPStatus.BAD_GATEWAY,
@@ -33,9 +36,12 @@ def publish(scene: Scene, version: str) -> None:
 
 
 def _while_wanted(
-    fault: Callable[[Scene, str], AbstractContextManager[None]], *, permanent: bool = False
+    fault: Callable[[Scene, str], AbstractContextManager[None]],
+    *,
+    permanent: bool = False,
+    look: Callable[[Scene, list[ManagedXApp]], None] = lambda *_: None,
 ) -> Callable[[Scene], None]:
-    """Let XApps want a new version while a fault of the repository lasts.
+    """Let XApps want a new version while a fault of the repository lasts, and `look` at them before it ends.
 
     After a `permanent` one, a person asks to try again, as the message of the XApp says.
     """
@@ -43,14 +49,16 @@ def _while_wanted(
     def inject(scene: Scene) -> None:
         path = add_version(scene)
         chosen = scene.victims(3, kinds=frozenset({Kind.STORED}))
-        with fault(scene, path):
-            for xapp in chosen:
-                xapp.set_greeting(scene.greeting(xapp))
-                xapp.spec["version"] = scene.fleet.versions[-1]
-            scene.fleet.apply(chosen)
-            scene.system.pause(scene.rng.uniform(*FAULT_SECONDS))
-        if permanent:
-            for xapp in chosen:
+        try:
+            with fault(scene, path):
+                for xapp in chosen:
+                    xapp.set_greeting(scene.greeting(xapp))
+                    xapp.spec["version"] = scene.fleet.versions[-1]
+                scene.fleet.apply(chosen)
+                scene.system.pause(scene.rng.uniform(*FAULT_SECONDS))
+                look(scene, chosen)
+        finally:
+            for xapp in chosen if permanent else []:
                 scene.kubectl(xapp, "annotate", "--overwrite", f"xapp/{xapp.name}", f"{RETRY_AT}={scene.number}")
 
     return inject
@@ -73,11 +81,37 @@ def _trickle(scene: Scene, path: str) -> AbstractContextManager[None]:
 
 
 def _serve_another_archive(scene: Scene, path: str) -> AbstractContextManager[None]:
-    """Serve a chart of the same name and version that renders another greeting, which counts as lost if installed."""
+    """Serve a chart of the same name and version that renders another greeting."""
     config_map = CONFIGMAP.replace("{{ .Values.greeting | quote }}", ANOTHER_GREETING)
     version = scene.fleet.versions[-1]
     other = workload_chart(name=REPOSITORY_CHART, version=version, templates__configmap=config_map)
     return scene.system.charts.replacing(path, other)
+
+
+def _must_be_refused(scene: Scene, chosen: list[ManagedXApp]) -> None:
+    """Wait until each XApp refuses the archive; one that installs it is lost, although the retry mends it later."""
+    installed: list[str] = []
+    waiting: list[str] = []
+
+    def look() -> bool:
+        snapshot = read_snapshot(scene.system.cluster, NAMESPACES)
+        installed[:] = [each.name for each in chosen if _greeting(snapshot, each) == ANOTHER_GREETING]
+        waiting[:] = [each.name for each in chosen if not _has_refused(snapshot, each)]
+        return bool(installed) or not waiting
+
+    scene.system.wait(look, REFUSAL_SECONDS)
+    scene.lost += [f"{name} has installed an archive of another digest" for name in installed]
+    if waiting and not installed:
+        raise WithoutEffect(f"not refused by {', '.join(waiting)}")
+
+
+def _greeting(snapshot: Snapshot, xapp: ManagedXApp) -> str | None:
+    return snapshot.greetings.get((xapp.namespace, xapp.config_map))
+
+
+def _has_refused(snapshot: Snapshot, xapp: ManagedXApp) -> bool:
+    conditions = snapshot.xapps.get(xapp.key, {}).get("status", {}).get("conditions", [])
+    return any(each["type"] == "Stalled" and MISMATCH in each["message"] for each in conditions)
 
 
 @contextmanager
@@ -107,7 +141,10 @@ FAULTS: Final = (
     Fault(name="chart repository hangs", inject=_while_wanted(_hold)),
     Fault(name="chart repository sends 1 B/s", inject=_while_wanted(_trickle)),
     Fault(name="chart archive truncated", inject=_while_wanted(_truncate)),
-    Fault(name="chart archive of another digest", inject=_while_wanted(_serve_another_archive, permanent=True)),
+    Fault(
+        name="chart archive of another digest",
+        inject=_while_wanted(_serve_another_archive, permanent=True, look=_must_be_refused),
+    ),
     Fault(name="chart archive moved", inject=_while_wanted(_redirect_to_another_path)),
     Fault(name="redirects in a circle", inject=_while_wanted(_redirect_in_a_circle, permanent=True)),
     Fault(name="redirect to a refused address", inject=_while_wanted(_redirect_to_a_refused_address, permanent=True)),

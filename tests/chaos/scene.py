@@ -32,6 +32,8 @@ class Scene:
     records_hit: dict[XAppKey, set[int]] = field(default_factory=dict)
     """The revisions whose records the fault itself writes, removes or damages, by XApp."""
     notes: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    """What the fault itself saw go wrong while it lasted."""
 
     def greeting(self, xapp: ManagedXApp, suffix: str = "") -> str:
         """Return a text that no other round gives to the XApp."""

@@ -19,8 +19,9 @@ from typing import Any, cast
 import pytest
 
 from tests.chaos import __main__ as command_line
+from tests.chaos import faults_of_charts
 from tests.chaos.campaign import FAULTS, FaultResult, Plan, table
-from tests.chaos.faults_of_charts import _serve_another_archive
+from tests.chaos.faults_of_charts import ANOTHER_GREETING, MISMATCH, _must_be_refused, _serve_another_archive
 from tests.chaos.fleet import FIRST_VERSION, REPOSITORY_CHART, Fleet, Kind, ManagedXApp
 from tests.chaos.helm_processes import HelmProcess, find_helm_processes, overlaps
 from tests.chaos.invariants import History, losses, lost_history, unexplained
@@ -334,8 +335,34 @@ def test_an_archive_of_another_digest_renders_another_greeting() -> None:
             texts = {name: file.read().decode() for name, file in files.items() if file}
         greetings += re.findall("greeting: (.*)", texts[f"{REPOSITORY_CHART}/templates/configmap.yaml"])
         versions.append(texts[f"{REPOSITORY_CHART}/Chart.yaml"])
-    assert greetings == ["of another archive", "{{ .Values.greeting | quote }}"]
+    assert greetings == [ANOTHER_GREETING, "{{ .Values.greeting | quote }}"]
     assert versions[0] == versions[1], "only the digest tells them apart"
+
+
+@pytest.mark.parametrize(
+    ("message", "greeting", "lost", "effect"),
+    [
+        (f"x {MISMATCH} y", "first", [], True),
+        ("", ANOTHER_GREETING, ["stored-3 has installed an archive of another digest"], True),
+        ("connection refused", "first", [], False),
+    ],
+)
+def test_an_archive_of_another_digest_must_be_refused_while_it_is_served(
+    monkeypatch: pytest.MonkeyPatch, message: str, greeting: str, lost: list[str], effect: bool
+) -> None:
+    scene = idle_scene(new_fleet())
+    xapp = next(each for each in scene.fleet.xapps if each.kind is Kind.STORED)
+    items = objects_of(xapp)
+    set_condition(items, xapp.name, type="Stalled", message=message)
+    find(items, "ConfigMap", xapp.name)["data"]["greeting"] = greeting
+    monkeypatch.setattr(faults_of_charts, "read_snapshot", lambda *_: parse_snapshot(items))
+    cast("Any", scene.system).wait = lambda condition, _seconds: condition()
+    if effect:
+        _must_be_refused(scene, [xapp])
+    else:
+        with pytest.raises(WithoutEffect, match="not refused by stored-3"):
+            _must_be_refused(scene, [xapp])
+    assert scene.lost == lost
 
 
 def test_everything_converges_soon_after_the_api_server_was_frozen_for_a_minute() -> None:
