@@ -23,6 +23,7 @@ from xapp_operator.domain.planning.progress import NO_RETRIES, SourceRetries
 from xapp_operator.domain.planning.unrecorded_steps import (
     StoredStatus,
     may_start_unrecorded,
+    may_stay_running,
     may_stay_unrecorded,
     recover_attempt,
 )
@@ -118,8 +119,11 @@ class StatusReports:
             return None
         if decision.reason != Reason.PROGRESSING or decision.until is None:
             return None
-        requested = _is_requested(request, observation)
-        if not may_stay_unrecorded(self._stored(request.xapp), attempt.action, requested=requested):
+        requested, stored = _is_requested(request, observation), self._stored(request.xapp)
+        if not (
+            may_stay_unrecorded(stored, attempt.action, requested=requested)
+            or may_stay_running(stored, attempt, requested=requested)
+        ):
             return None
         left = attempt.last_at + PROGRESS_SECONDS - self._context.clock.now()
         return left if 0 < left <= PROGRESS_SECONDS else None

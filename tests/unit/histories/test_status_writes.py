@@ -44,6 +44,28 @@ def test_helm_that_takes_its_time_is_reported(settings: Settings) -> None:
     run_history(settings, play)
 
 
+@pytest.mark.parametrize(("seconds", "writes"), [(1.0, 2), (5.0, 3)])
+def test_start_of_objects_after_a_reported_helm_is_only_reported_if_it_takes_its_time(
+    settings: Settings, seconds: float, writes: int
+) -> None:
+    """Until then, the status goes on to say that helm runs."""
+
+    async def play(history: History) -> None:
+        history.cluster.server.lag, history.cluster.helm.pause = 0.1, 4.0
+        history.cluster.set_outage(on=True)
+        history.create(tag="one")
+        while history.cluster.revisions != {1: "deployed"}:
+            await history.cluster.wait(0.1)
+        await history.cluster.wait(seconds)
+        assert history.outcome == "NotReady Progressing"
+        history.cluster.set_outage(on=False)
+        await history.cluster.wait(10.0)
+        assert count(history) == writes, history.cluster.writes
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready InstallSucceeded"
+
+
 def test_objects_that_take_their_time_are_reported(settings: Settings) -> None:
     async def play(history: History) -> None:
         history.cluster.server.lag, history.cluster.helm.pause = 0.1, 0.05

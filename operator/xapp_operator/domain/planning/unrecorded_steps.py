@@ -62,6 +62,17 @@ def may_stay_unrecorded(stored: StoredStatus, action: str, *, requested: bool) -
     return is_recoverable(stored, action) and not stored.ready and not requested
 
 
+def may_stay_running(stored: StoredStatus, attempt: Attempt, *, requested: bool) -> bool:
+    """Return whether the status may say for a while that `attempt` runs, although helm has ended.
+
+    If the operator were killed then, it would look at the release as after any kill within a step.
+    """
+    before = stored.attempt
+    if before is None or before.outcome is not AttemptOutcome.RUNNING or stored.ready or requested:
+        return False
+    return (before.action, before.digests) == (attempt.action, attempt.digests)
+
+
 def _is_settled(attempt: Attempt | None) -> bool:
     return attempt is None or attempt.outcome is AttemptOutcome.SUCCEEDED
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,6 +30,7 @@ from xapp_operator.domain.planning.unrecorded_steps import (
     StoredStatus,
     is_recoverable,
     may_start_unrecorded,
+    may_stay_running,
     recover_attempt,
 )
 
@@ -143,3 +145,22 @@ def test_recovered_attempt_began_when_its_record_was_written() -> None:
     found = recover_attempt(StoredStatus(), made, name=NAME)
     assert found is not None
     assert (found.first_at, found.last_at, found.count) == (NOW - 7.0, NOW - 7.0, 1)
+
+
+@pytest.mark.parametrize("action", [INSTALL, UPGRADE, ROLLBACK])
+def test_a_step_that_the_status_calls_running_may_stay_so_for_a_while(action: str) -> None:
+    running, released = attempt(AttemptOutcome.RUNNING, action), attempt(AttemptOutcome.RELEASED, action)
+    assert may_stay_running(StoredStatus(running), released, requested=False)
+    assert not may_stay_running(StoredStatus(running), released, requested=True)
+    assert not may_stay_running(StoredStatus(running, ready=True), released, requested=False)
+
+
+@pytest.mark.parametrize("stored", [None, *(attempt(each, UPGRADE) for each in AttemptOutcome if each != "Running")])
+def test_a_step_that_the_status_does_not_call_running_is_told(stored: Attempt | None) -> None:
+    assert not may_stay_running(StoredStatus(stored), attempt(AttemptOutcome.RELEASED, UPGRADE), requested=False)
+
+
+@pytest.mark.parametrize("other", [{"action": INSTALL}, {"digests": WANTED}])
+def test_another_step_than_the_one_that_the_status_calls_running_is_told(other: Any) -> None:
+    running = replace(attempt(AttemptOutcome.RUNNING, UPGRADE), **other)
+    assert not may_stay_running(StoredStatus(running), attempt(AttemptOutcome.RELEASED, UPGRADE), requested=False)
