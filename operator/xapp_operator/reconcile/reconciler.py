@@ -308,7 +308,7 @@ class Reconciler:
             return "interrupted"
         match action:
             case Install() | Upgrade() if unrecorded:
-                async with self._reports.progress(request, decision, observation) as on_start:
+                async with self._reports.progress(request, decision, observation, before=before) as on_start:
                     await deploy(action, request, context, attempt, handled=forced, on_start=on_start)
             case Install() | Upgrade():
                 await deploy(action, request, context, attempt, handled=forced)

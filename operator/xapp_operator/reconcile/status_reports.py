@@ -7,7 +7,6 @@ longer than PROGRESS_SECONDS. `domain.planning.unrecorded_steps` says where that
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,7 +15,7 @@ from typing import Final
 from xapp_operator.api.conditions import READY, Reason
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XApp
-from xapp_operator.api.status_parts import HandledAnnotations
+from xapp_operator.api.status_parts import HandledAnnotations, Step
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import AttemptOutcome
 from xapp_operator.domain.planning.progress import NO_RETRIES, SourceRetries
@@ -37,8 +36,9 @@ from xapp_operator.telemetry.logs import get_logger
 
 PROGRESS_SECONDS: Final = 2.0
 """For so long, nobody is told that helm runs, and again that its objects are not healthy yet."""
-QUEUED_SECONDS: Final = 10.0
+QUEUED_SECONDS: Final = 30.0
 """For so long, nobody is told that an XApp waits for a place for its helm."""
+QUEUED: Final = Wait(Reason.PROGRESSING, "waits until helm has ended for other XApps", step=Step.QUEUED)
 
 _log = get_logger(__name__)
 
@@ -130,21 +130,32 @@ class StatusReports:
 
     @asynccontextmanager
     async def progress(
-        self, request: ReconcileRequest, decision: Wait, observation: Observation
+        self, request: ReconcileRequest, decision: Wait, observation: Observation, *, before: StatusDraft
     ) -> AsyncIterator[Callable[[], None]]:
         """Write `decision` into the status unless the block, a helm step, is over soon.
 
-        The block calls what is yielded when it has a place for its helm.
+        The block calls what is yielded when it has a place for its helm. `before` is the draft without the step, which
+        is told of if the step waits long for that place.
         """
-        report = _ProgressReport(self, request, self._render(request, decision, observation))
+        draft, live, drift = request.draft, observation.live, observation.state.drift
+        queued_at = self._context.clock.now()
+
+        def render(xapp: XApp, helm_at: float | None) -> JsonObject:
+            if helm_at is None:
+                return render_status(xapp, before, QUEUED, live, now=utc(queued_at), drift=drift)
+            attempt = None if draft.attempt is None else replace(draft.attempt, first_at=helm_at, last_at=helm_at)
+            begun = replace(draft, attempt=attempt)
+            return render_status(xapp, begun, decision, live, now=utc(helm_at), drift=drift)
+
+        report = _ProgressReport(self, request, render)
         task = asyncio.create_task(report.run(), name=f"progress of {request.key}")
         try:
-            yield report.started.set
+            yield lambda: report.start(self._context.clock.now())
         finally:
-            if not report.is_writing:
+            async with report.writing:
                 task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            if report.is_writing:
+            if report.has_written:
                 request.restore(self._context.xapps.get(request.key))
 
     async def store(self, before: XApp, raw: JsonObject, status: JsonObject) -> tuple[JsonObject, XApp] | None:
@@ -201,33 +212,52 @@ class StatusReports:
 
 
 class _ProgressReport:
-    """Writes once that a helm step is in progress; it holds no values of the XApp meanwhile."""
+    """Writes once that a step waits for its place, and once that helm runs. It holds no values meanwhile."""
 
-    def __init__(self, reports: StatusReports, request: ReconcileRequest, status: JsonObject) -> None:
-        self.started = asyncio.Event()
-        self.is_writing = False
+    def __init__(
+        self, reports: StatusReports, request: ReconcileRequest, render: Callable[[XApp, float | None], JsonObject]
+    ) -> None:
+        """`render` returns the status of an XApp; it takes since when helm runs, or None if the step waits."""
+        self.writing = asyncio.Lock()
+        self.has_written = False
+        self._started: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self._reports = reports
         self._request = request
-        self._status = status
-        self._raw = {key: value for key, value in request.raw.items() if key != "spec"}
-        spec = request.xapp.spec.model_copy(update={"values": None})
-        self._xapp = request.xapp.model_copy(update={"spec": spec})
+        self._render = render
+        self._keep(request.raw, request.xapp)
+
+    def start(self, now: float) -> None:
+        """Note that helm runs."""
+        self._started.set_result(now)
 
     async def run(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(QUEUED_SECONDS):
-                await self.started.wait()
-            await asyncio.sleep(PROGRESS_SECONDS)
-        self.is_writing = True
         try:
-            stored = await self._reports.store(self._xapp, self._raw, self._status)
-        except XAppError as error:  # the write after the step counts
-            namespace, name = self._xapp.key
-            _log.warning("progress not written", namespace=namespace, name=name, error=error.message)
-            return
-        if stored is not None and stored[1].metadata.generation == self._xapp.metadata.generation:
+            helm_at = await asyncio.wait_for(asyncio.shield(self._started), QUEUED_SECONDS)
+        except TimeoutError:
+            await self._write(None)
+            helm_at = await self._started
+        await asyncio.sleep(PROGRESS_SECONDS)
+        await self._write(helm_at)
+
+    async def _write(self, helm_at: float | None) -> None:
+        async with self.writing:
+            self.has_written = True
+            try:
+                stored = await self._reports.store(self._xapp, self._raw, self._render(self._xapp, helm_at))
+            except XAppError as error:  # the write after the step counts
+                namespace, name = self._xapp.key
+                _log.warning("progress not written", namespace=namespace, name=name, error=error.message)
+                return
+            if stored is None or stored[1].metadata.generation != self._xapp.metadata.generation:
+                return
             # What is added while helm runs is added to this status. The step goes on with its own spec.
-            self._request.raw = {**self._request.raw, "metadata": stored[0]["metadata"], "status": stored[0]["status"]}
+            raw, request = stored[0], self._request
+            request.raw = {**request.raw, "metadata": raw["metadata"], "status": raw["status"]}
+            self._keep(*stored)
+
+    def _keep(self, raw: JsonObject, xapp: XApp) -> None:
+        self._raw = {key: value for key, value in raw.items() if key != "spec"}
+        self._xapp = xapp.model_copy(update={"spec": xapp.spec.model_copy(update={"values": None})})
 
 
 def _is_requested(request: ReconcileRequest, observation: Observation) -> bool:

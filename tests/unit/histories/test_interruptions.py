@@ -167,7 +167,7 @@ def test_a_step_that_waited_for_its_place_is_not_made_for_an_older_spec(settings
 
     async def play(history: History) -> None:
         cluster = history.cluster
-        cluster.helm.pause = 8.0
+        cluster.helm.pause = 16.0
         cluster.create(STORED_CHART)
         create_other(history)
         assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=20.0)
@@ -175,10 +175,10 @@ def test_a_step_that_waited_for_its_place_is_not_made_for_an_older_spec(settings
         await cluster.wait(4.0)
         cluster.server.lag = 100.0
         history.set_tag("two")
-        assert await cluster.wait_for(lambda: len(history.helm_steps) == 1, seconds=60.0)
+        assert await cluster.wait_for(lambda: len(history.helm_steps) == 1, seconds=100.0)
         history.note("delete other")
         cluster.delete("other")
-        await cluster.wait(150.0)
+        await cluster.wait(250.0)
         history.removed.clear()
 
     history = run_history(settings.model_copy(update={"helm_concurrency": 1}), play)

@@ -43,13 +43,13 @@ async def wait_for_a_place_for_helm(history: History) -> None:
     history.cluster.settings = history.cluster.settings.model_copy(update={"helm_concurrency": 1})
     history.cluster.restart()
     await history.cluster.wait(5.0)
-    history.cluster.helm.pause = 5.0
+    history.cluster.helm.pause = 15.0
     create_other(history)
     await history.cluster.wait(1.0)
-    await install(history, 100.0)
+    await install(history, 150.0)
     history.note("delete other")
     history.cluster.delete("other")
-    await history.cluster.wait(60.0)
+    await history.cluster.wait(100.0)
     history.removed.clear()
 
 
