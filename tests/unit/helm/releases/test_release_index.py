@@ -265,3 +265,11 @@ def test_a_record_that_nobody_has_changed_was_modified_when_it_was_created() -> 
     del _metadata(secret)["managedFields"]
     info = parsed(secret)[1]
     assert info.modified == 1600000000
+
+
+def test_what_the_api_server_does_not_tell_is_unknown() -> None:
+    secret = record(1)
+    for each in ("creationTimestamp", "managedFields", "resourceVersion"):
+        del _metadata(secret)[each]
+    info = parsed(secret)[1]
+    assert (info.created, info.modified, info.version, info.first_version) == (0, 0, 0, 0)

@@ -114,9 +114,32 @@ def test_a_record_is_read_completely() -> None:
     assert release.first_deployed == "2026-11-21T00:55:04.846057134Z"
 
 
+@pytest.mark.parametrize(("data", "expected"), [("cmVhZG1l", "readme"), ("/w==", "\ufffd"), ("", None), ("%", None)])
+def test_a_file_of_a_chart_is_read_unless_it_is_empty_or_damaged(data: str, expected: str | None) -> None:
+    files = [{"name": "README.md", "data": data}, {"name": "LICENSE", "data": "eA=="}]
+    chart = decode_release(recorded(chart={"metadata": {"name": "x", "version": "1.0.0"}, "files": files})).chart
+    assert (chart.read_text("README.md"), chart.read_text("NEWS")) == (expected, None)
+
+
+def test_the_large_parts_of_a_record_are_not_in_its_repr() -> None:
+    files = [{"name": "README.md", "data": "cmVhZG1l"}]
+    chart = {"metadata": {"name": "x", "version": "1.0.0"}, "values": {"port": "of-chart"}, "files": files}
+    shown = repr(decode_release(recorded(chart=chart, config={"port": "of-user"})))
+    assert "README.md" not in shown
+    assert "of-chart" not in shown
+    assert "of-user" not in shown
+    assert "Widget" not in shown
+
+
 def test_a_chart_without_schema_and_values_is_read() -> None:
     release = decode_release(recorded(chart={"metadata": {"name": "x", "version": "1.0.0"}, "schema": None}))
     assert (release.chart.schema, release.chart.values, release.chart.app_version) == ("", {}, "")
+
+
+def test_a_schema_that_is_no_base64_is_left_out() -> None:
+    schema = "%" + base64.b64encode(b'{"type":"object"}').decode()
+    release = decode_release(recorded(chart={"metadata": {"name": "x", "version": "1.0.0"}, "schema": schema}))
+    assert release.chart.schema == ""
 
 
 def test_an_uncompressed_record_is_read() -> None:
@@ -183,6 +206,11 @@ def test_an_unterminated_string_is_damaged(text: bytes) -> None:
 def test_a_damaged_record_is_reported(data: dict[str, str]) -> None:
     with pytest.raises(HelmError):
         decode_release({"metadata": {"name": "x"}, "data": dict(data)})
+
+
+def test_a_secret_that_is_no_release_record_is_reported_as_that() -> None:
+    with pytest.raises(ReleaseRecordDamaged, match="not a Helm release record"):
+        decode_release({"metadata": {"name": "sh.helm.release.v1.hello.v3"}, "data": {"password": "eA=="}})
 
 
 @pytest.mark.parametrize(
