@@ -125,6 +125,27 @@ def test_a_forced_upgrade_that_is_interrupted_before_helm_wrote_is_made_later(se
     assert (history.cluster.xapp() or {})["status"]["handled"] == {"forceAt": "1"}
 
 
+def test_a_spec_that_changes_while_no_operator_runs_after_a_rollback_is_deployed(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+
+        def end_after_rollback(*_: object) -> None:
+            if cluster.lives == 1 and cluster.revisions.get(3) == "deployed":
+                cluster.restart()
+
+        history.create(tag="one")
+        await cluster.wait(20.0)
+        cluster.downtime = 20.0
+        cluster.server.on_stored.append(end_after_rollback)
+        history.set_tag(BROKEN)
+        assert await cluster.wait_for(lambda: cluster.revisions.get(3) == "deployed", seconds=100.0)
+        cluster.heal()
+        history.edit(timeout="60s")
+
+    history = run_history(settings, play)
+    assert (history.outcome, history.deployed_tags) == ("Ready UpgradeSucceeded", [BROKEN])
+
+
 def test_a_step_that_follows_an_unlock_is_called_by_its_own_name(settings: Settings) -> None:
     reasons: set[str] = set()
 

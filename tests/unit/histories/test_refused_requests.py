@@ -7,6 +7,7 @@ import pytest
 from tests.support.fakes.api_server import Refused
 from tests.support.fakes.histories import STORED_CHART, History, run_history
 from tests.support.fakes.operator import BROKEN, NAMESPACE
+from tests.support.fakes.value_secrets import create_values, replace_secret, secret
 from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, allow, change, install, refuse
 from tests.unit.histories.test_adoption import condition
 from xapp_operator.config import Settings
@@ -252,6 +253,24 @@ def test_a_right_that_is_missing_for_the_chart_is_told_with_what_to_do(settings:
         history.annotate("retry-at")
 
     assert run_history(settings, play).outcome == "Ready InstallSucceeded"
+
+
+def test_a_rollback_needs_no_values_that_may_not_be_read_any_more(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        create_values(history, "shared", "text: old")
+        await install(history, valuesFrom=[{"kind": "Secret", "name": "shared"}])
+        history.set_tag("two")
+        await history.cluster.wait(10.0)
+        refuse(history, "GET", "/secrets/shared", Refused(403, "Forbidden", "you may not"))
+        replace_secret(history, secret("shared", values__yaml="text: new"))
+        await history.cluster.wait(10.0)
+        assert history.live_tags == {"two"}
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(10.0)
+        assert history.live_tags == {"one"}
+        allow(history)
+
+    run_history(settings, play, lambda _: None)
 
 
 def test_a_right_that_is_missing_for_a_record_is_told_with_what_to_do(settings: Settings) -> None:
