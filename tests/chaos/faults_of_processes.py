@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Final
 
-from tests.chaos.api_server_refusals import WRITES, answering_429, answering_500
+from tests.chaos.api_server_refusals import (
+    HELD_SECONDS,
+    READS,
+    WRITES,
+    answering_429,
+    answering_500,
+    answering_reads_with_500,
+    refusals,
+)
 from tests.chaos.helm_processes import HelmProcess
 from tests.chaos.operator_clock import OperatorClock
 from tests.chaos.scene import Fault, Scene, WithoutEffect
@@ -133,13 +143,45 @@ def _cool_watch_cache(scene: Scene) -> None:
 def _refuse_for_load(scene: Scene) -> None:
     verbs = scene.rng.choice((["*"], WRITES, ["get"], ["list", "watch"]))
     scene.notes.append(f"for {', '.join(verbs)}")
-    _last(scene, answering_429(scene.system.cluster, verbs), 2, 2 * LEASE_SECONDS)
+    fault = answering_429(scene.system.cluster, verbs)
+    reopen = "watch" in verbs or "*" in verbs
+    _refuse(scene, fault, HTTPStatus.TOO_MANY_REQUESTS, reopen_watches=reopen, longest=HELD_SECONDS - 1)
 
 
 def _answer_500(scene: Scene) -> None:
-    resources = scene.rng.choice((["*/*"], ["secrets"], ["xapps/*"], ["configmaps", "deployments", "services"]))
-    scene.notes.append(f"for {', '.join(resources)}")
-    _last(scene, answering_500(scene.system.cluster, resources), 2, 2 * LEASE_SECONDS)
+    """Fail writes of some resources, or reads of all."""
+    cluster, authorization = scene.system.cluster, scene.system.local.layout.authorization
+    verbs: Sequence[str] = WRITES
+    if scene.rng.random() < HALF:
+        verbs = scene.rng.choice((READS, ("get",), ("list", "watch")))
+        scene.notes.append(f"for {', '.join(verbs)}")
+        fault = answering_reads_with_500(cluster, authorization, verbs)
+    else:
+        resources = scene.rng.choice((["*/*"], ["secrets"], ["xapps/*"], ["configmaps", "deployments", "services"]))
+        scene.notes.append(f"for writes of {', '.join(resources)}")
+        fault = answering_500(cluster, resources)
+    _refuse(scene, fault, HTTPStatus.INTERNAL_SERVER_ERROR, reopen_watches="watch" in verbs)
+
+
+def _refuse(
+    scene: Scene,
+    fault: AbstractContextManager[None],
+    code: HTTPStatus,
+    *,
+    reopen_watches: bool,
+    longest: float = 2 * LEASE_SECONDS,
+) -> None:
+    """Let the fault last, and look which requests it hit."""
+    began = datetime.now(UTC)
+    with fault:
+        if reopen_watches:  # an open one stays open
+            for link in scene.system.links.values():
+                link.reset()
+        scene.system.pause(scene.rng.uniform(2, longest))
+    refused = refusals(scene.system.cluster, code, since=began)
+    scene.notes.append(f"refused: {', '.join(f'{verb} {count}' for verb, count in sorted(refused.items()))}")
+    if not refused:
+        raise WithoutEffect("no request of an operator was refused")
 
 
 def _restart_api_server(scene: Scene) -> None:

@@ -65,6 +65,10 @@ class NetworkLink:
         finally:
             self._refuses = False
 
+    def reset(self) -> None:
+        """Close all connections once."""
+        self._loop.call_soon_threadsafe(self._reset)
+
     @contextlib.contextmanager
     def slow(self, seconds: float) -> Iterator[None]:
         """Hold each piece of an answer back for some time until the end of the block."""

@@ -1,5 +1,6 @@
 """The processes of the control plane and their flags."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,11 +44,12 @@ rules:
   - level: Metadata
 """
 
-_SIMULATED_NODE_FLAGS: Mapping[str, object] = {
-    "advertise_address": ADVERTISE_ADDRESS,
-    "endpoint_reconciler_type": "none",
-    "authorization_mode": "RBAC",
+_AUTHORIZATION: Mapping[str, object] = {
+    "apiVersion": "apiserver.config.k8s.io/v1",
+    "kind": "AuthorizationConfiguration",
+    "authorizers": [{"type": "RBAC", "name": "rbac"}],
 }
+"""In a file instead of a flag, because a test may add an authorizer while the API server runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +166,7 @@ class ControlPlane:
             audit_log_maxsize=100,
             audit_log_maxbackup=1,
             profiling="false",
-            **(self._real_node_flags() if self._placement.has_real_node else _SIMULATED_NODE_FLAGS),
+            **(self._real_node_flags() if self._placement.has_real_node else self._simulated_node_flags()),
         )
 
     def controllers(self) -> list[ProcessSpec]:
@@ -196,6 +198,14 @@ class ControlPlane:
                 profiling="false",
             ),
         ]
+
+    def _simulated_node_flags(self) -> Mapping[str, object]:
+        write_private_file(self._layout.authorization, json.dumps(_AUTHORIZATION))
+        return {
+            "advertise_address": ADVERTISE_ADDRESS,
+            "endpoint_reconciler_type": "none",
+            "authorization_config": self._layout.authorization,
+        }
 
     def _real_node_flags(self) -> Mapping[str, object]:
         """Return the API server's flags that admit a kubelet and make the API server reachable for pods."""

@@ -81,6 +81,11 @@ class ClusterLayout:
         return self.root / "config"
 
     @property
+    def authorization(self) -> Path:
+        """The authorizers of the API server without a real node, which reads them again when they change."""
+        return self.config / "authorization.json"
+
+    @property
     def etcd(self) -> Path:
         """The database (0700)."""
         return self.root / "etcd"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import random
 import re
 import signal
@@ -12,6 +13,9 @@ import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,6 +24,7 @@ import pytest
 
 from tests.chaos import __main__ as command_line
 from tests.chaos import faults_of_charts
+from tests.chaos.api_server_refusals import USER, answering_reads_with_500, refusals
 from tests.chaos.campaign import FAULTS, FaultResult, Plan, table
 from tests.chaos.faults_of_charts import ANOTHER_GREETING, MISMATCH, _must_be_refused, _serve_another_archive
 from tests.chaos.fleet import FIRST_VERSION, REPOSITORY_CHART, Fleet, Kind, ManagedXApp
@@ -28,7 +33,7 @@ from tests.chaos.invariants import History, losses, lost_history, unexplained
 from tests.chaos.scene import CONVERGENCE_SECONDS, Scene, WithoutEffect
 from tests.chaos.snapshot import LABEL, Record, XAppKey, parse_snapshot
 from tests.chaos.system import System
-from tests.localcluster import Cluster
+from tests.localcluster import Cluster, KubectlFailed
 from tests.localcluster.processes import ProcessIdentity
 from tests.support.release_records import pack_record, record_name
 from tests.support.workload import workload_chart
@@ -314,6 +319,49 @@ def test_a_fault_that_cannot_be_injected_says_why(monkeypatch: pytest.MonkeyPatc
     chosen = next(each for each in FAULTS if each.name == fault)
     with pytest.raises(WithoutEffect, match=reason):
         chosen.inject(idle_scene(fleet))
+
+
+def test_refused_requests_of_the_operators_are_counted_by_verb(tmp_path: Path) -> None:
+    def event(verb: str, *, code: int = 500, user: str = USER, stage: str = "ResponseComplete", second: int = 1) -> str:
+        written = f"2026-01-01T00:00:0{second}.000000Z"
+        status = {"responseStatus": {"code": code}, "stageTimestamp": written}
+        return json.dumps({"verb": verb, "stage": stage, "user": {"username": user}, **status}, separators=(",", ":"))
+
+    counted = [event("get"), event("get"), event("watch", second=2)]
+    others = [
+        event("list", code=429),
+        event("list", user="local-admin"),
+        event("list", stage="ResponseStarted"),
+        event("list", second=0),
+    ]
+    log = tmp_path / "audit.log"
+    log.write_text("\n".join([*counted, *others, ""]))
+    since = datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)
+    found = refusals(replace(CLUSTER, audit_log=log), HTTPStatus.INTERNAL_SERVER_ERROR, since=since)
+    assert found == {"get": 2, "watch": 1}
+
+
+def test_the_authorizer_that_fails_comes_first_and_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["allowed", ""])
+
+    def kubectl(_cluster: Cluster, *_arguments: str) -> str:
+        answer = next(answers)
+        if not answer:
+            raise KubectlFailed("Error from server (InternalError)")
+        return answer
+
+    monkeypatch.setattr(Cluster, "kubectl", kubectl)
+    path = tmp_path / "authorization.json"
+    before = '{"authorizers": [{"type": "RBAC", "name": "rbac"}]}'
+    path.write_text(before)
+    with answering_reads_with_500(CLUSTER, path, ("get", "list")):
+        failing, rbac = json.loads(path.read_text())["authorizers"]
+    (condition,) = failing["webhook"]["matchConditions"]
+    assert f'request.user == "{USER}"' in condition["expression"]
+    assert 'verb in ["get", "list"]' in condition["expression"]
+    assert (failing["webhook"]["failurePolicy"], rbac["type"]) == ("Deny", "RBAC")
+    assert path.read_text() == before
+    assert next(answers, None) is None, "it waits until the API server refuses"
 
 
 def test_an_archive_of_another_digest_renders_another_greeting() -> None:
