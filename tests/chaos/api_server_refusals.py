@@ -12,9 +12,10 @@ import contextlib
 import json
 import socket
 import subprocess
+import urllib.parse
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
 from subprocess import DEVNULL
@@ -39,6 +40,7 @@ HELD_SECONDS: Final = 10
 """So long does the API server wait for the TLS handshake of a webhook."""
 HELD_TRIES: Final = 5
 ACCEPT_SECONDS: Final = 2.0
+AT_ONCE: Final = timedelta(seconds=0.5)
 FIRST: Final = 2
 """The precedence 1 is reserved."""
 
@@ -200,6 +202,26 @@ def refusals(cluster: Cluster, code: HTTPStatus, *, since: datetime) -> Counter[
         for each in read_audit_events(cluster.audit_log, containing=f'"code":{code.value}')
         if each["user"]["username"] == USER and each["stage"] == "ResponseComplete" and each["stageTimestamp"] >= began
     )
+
+
+def expired_watches(cluster: Cluster, *, since: datetime) -> list[str]:
+    """Return the watches of the operators that the API server has ended with 410 since a time, by their paths.
+
+    Their status in the audit log is 200, because 410 comes as an event of the watch. So those that ended at once are
+    repeated, and count if the answer is 410.
+    """
+    assert cluster.audit_log is not None
+    found = []
+    for each in read_audit_events(cluster.audit_log, containing='"verb":"watch"'):
+        began, ended = (datetime.fromisoformat(each[key]) for key in ("requestReceivedTimestamp", "stageTimestamp"))
+        address = urllib.parse.urlsplit(each["requestURI"])
+        version = urllib.parse.parse_qs(address.query).get("resourceVersion")
+        is_of_operator = each["user"]["username"] == USER and each["stage"] == "ResponseComplete"
+        if is_of_operator and version and began >= since and ended - began < AT_ONCE:
+            query = f"watch=true&resourceVersion={version[0]}&timeoutSeconds=1"
+            if '"code":410' in cluster.kubectl("get", "--raw", f"{address.path}?{query}"):
+                found.append(f"{address.path} of {version[0]}")
+    return found
 
 
 @contextlib.contextmanager

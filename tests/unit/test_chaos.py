@@ -24,7 +24,7 @@ import pytest
 
 from tests.chaos import __main__ as command_line
 from tests.chaos import faults_of_charts
-from tests.chaos.api_server_refusals import USER, answering_reads_with_500, refusals
+from tests.chaos.api_server_refusals import USER, answering_reads_with_500, expired_watches, refusals
 from tests.chaos.campaign import FAULTS, FaultResult, Plan, table
 from tests.chaos.faults_of_charts import ANOTHER_GREETING, MISMATCH, _must_be_refused, _serve_another_archive
 from tests.chaos.fleet import FIRST_VERSION, REPOSITORY_CHART, Fleet, Kind, ManagedXApp
@@ -339,6 +339,38 @@ def test_refused_requests_of_the_operators_are_counted_by_verb(tmp_path: Path) -
     since = datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)
     found = refusals(replace(CLUSTER, audit_log=log), HTTPStatus.INTERNAL_SERVER_ERROR, since=since)
     assert found == {"get": 2, "watch": 1}
+
+
+def test_a_watch_that_ended_at_once_is_too_old_if_the_api_server_says_410(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def event(
+        path: str, *, query: str = "resourceVersion=7", user: str = USER, began: int = 1, ended: float = 1
+    ) -> str:
+        times = {
+            "requestReceivedTimestamp": f"2026-01-01T00:00:0{began}.000000Z",
+            "stageTimestamp": f"2026-01-01T00:00:{ended:09.6f}Z",
+        }
+        what = {"verb": "watch", "stage": "ResponseComplete", "requestURI": f"{path}?{query}"}
+        return json.dumps({**what, "user": {"username": user}, **times}, separators=(",", ":"))
+
+    log = tmp_path / "audit.log"
+    events = [
+        event("/expired", ended=1.4),
+        event("/refused"),
+        event("/lasting", ended=1.6),
+        event("/earlier", began=0, ended=0),
+        event("/of-another", user="local-admin"),
+        event("/listing", query="sendInitialEvents=true"),
+    ]
+    log.write_text("\n".join([*events, ""]))
+
+    def kubectl(_cluster: Cluster, *arguments: str) -> str:
+        return '{"type":"ERROR","object":{"code":429}}' if "/refused?" in arguments[-1] else '{"object":{"code":410}}'
+
+    monkeypatch.setattr(Cluster, "kubectl", kubectl)
+    since = datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)
+    assert expired_watches(replace(CLUSTER, audit_log=log), since=since) == ["/expired of 7"]
 
 
 def test_the_authorizer_that_fails_comes_first_and_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
