@@ -20,6 +20,7 @@ _EXHAUSTIVE = tuple(f"--ignore=tests/unit/histories/test_{name}.py" for name in 
 TESTS = {
     "domain": ("tests/unit/domain",),
     "reconcile": ("tests/unit/reconcile", "tests/unit/histories", *_EXHAUSTIVE),
+    "helm/releases": ("tests/unit/helm", "tests/unit/reconcile", "tests/unit/histories", *_EXHAUSTIVE),
     "kube": ("tests/unit/kube",),
     "gateway/auth": ("tests/unit/gateway",),
     "gateway/http": ("tests/unit/gateway",),
