@@ -100,6 +100,12 @@ def test_the_shown_text_can_be_edited_and_sent_back(deployed: GatewayClient, med
     assert deployed.xapp()["metadata"]["generation"] == 2
 
 
+def test_the_lines_of_a_form_are_kept_as_they_were_typed(client: GatewayClient) -> None:
+    """Browsers end each of them with CRLF."""
+    client.deploy(CHART, values=TEXT.replace("\n", "\r\n"))
+    assert stored(client) == (VALUES, SHOWN)
+
+
 def test_a_change_of_comments_only_is_no_upgrade(deployed: GatewayClient) -> None:
     edited = f"{SHOWN}# another comment\n"
     assert put(deployed, edited).status_code == 202

@@ -179,7 +179,9 @@ def require_chart_file(submission: Submission) -> None:
 
 
 def _read_values_part(path: Path, *, settings: Settings, current: JsonObject | None) -> SentValues:
-    return read_values(path.read_bytes(), source=VALUES_PART, max_bytes=settings.values_max_bytes, current=current)
+    # Browsers end each line of a form's text with CRLF, whatever was typed (HTML, "Multipart form data").
+    data = path.read_bytes().replace(b"\r\n", b"\n")
+    return read_values(data, source=VALUES_PART, max_bytes=settings.values_max_bytes, current=current)
 
 
 def _read_uploaded_chart(path: Path, *, settings: Settings) -> UploadedChart:
