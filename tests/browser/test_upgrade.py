@@ -119,7 +119,7 @@ def test_a_remote_chart_is_upgraded_to_a_version_of_its_repository(
         page.keyboard.press("Control+Enter")
         expect(page.get_by_role("heading", name="Preview")).to_be_visible()
         page.keyboard.press("Control+Enter")
-        dashboard.heading(NAME)
+        page.wait_for_url(f"**/xapps/{xapps.namespace}/{NAME}")
         # The command that was copied would have stored the same.
         stored: dict[str, Any] = (xapps.get("xapp", NAME) or {})["spec"]
         assert stored == patched["spec"]
@@ -182,9 +182,31 @@ def preview_and_upgrade(page: Page) -> None:
     upgrade.click()
 
 
-@pytest.mark.parametrize("late", ["spec", "config"])
+class HeldRequests:
+    """Requests of a page that wait until they are released."""
+
+    def __init__(self, page: Page, url: re.Pattern[str]) -> None:
+        self._waiting: list[Route] = []
+        self._is_released = False
+        page.route(url, self._hold)
+
+    def _hold(self, route: Route) -> None:
+        if self._is_released:
+            route.continue_()
+        else:
+            self._waiting.append(route)
+
+    def release(self) -> None:
+        """Let those go that have waited, and all later ones."""
+        self._is_released = True
+        for route in self._waiting:
+            route.continue_()
+
+
+# What the first stored is read in two parts, which may come in either order.
+@pytest.mark.parametrize("parts", [("spec", "config"), ("config", "spec")], ids=["spec-first", "config-first"])
 def test_the_second_of_two_upgrades_is_compared_with_the_first(
-    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, late: str
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, parts: tuple[str, str]
 ) -> None:
     xapps.apply(xapps.uploaded_manifest(NAME, chart(), values={"greeting": "hello"}))
     xapps.wait_ready(NAME)
@@ -192,33 +214,24 @@ def test_the_second_of_two_upgrades_is_compared_with_the_first(
     dashboard.sign_in(accounts.with_role("admin"), path)
     second, first = dashboard.page, dashboard.new_page()
     second.get_by_role("textbox", name="Owner").fill("paul")
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    second.route(UPGRADE, hold, times=1)
+    upgrade = HeldRequests(second, UPGRADE)
     preview_and_upgrade(second)
+    early, late = (HeldRequests(second, re.compile(rf"/api/xapps/[^/]+/{NAME}/{part}$")) for part in parts)
     first.goto(dashboard.url + path)
     first.get_by_role("textbox", name="Owner").fill("mary")
     write_values(first, "greeting: theirs\n")
     preview_and_upgrade(first)
     expect(first).to_have_url(re.compile(rf"{NAME}$"))
-    [waiting] = held
-    # What the first stored is read in two parts, which may come in either order.
-    seen_early = {
-        "config": second.get_by_text("Changed by somebody else"),
-        "spec": second.get_by_text("greeting: theirs"),
-    }
 
-    def delay(route: Route) -> None:
-        expect(seen_early[late].first).to_be_attached()
-        route.continue_()
+    # 412: the generation that was edited is not the one that is stored.
+    upgrade.release()
+    expect(second.get_by_text("Changed meanwhile")).to_be_visible()
+    early.release()
+    seen = {"spec": "Changed by somebody else", "config": "greeting: theirs"}
+    expect(second.get_by_text(seen[parts[0]]).first).to_be_attached()
+    late.release()
 
-    second.route(re.compile(rf"/api/xapps/[^/]+/{NAME}/{late}$"), delay, times=1)
-    waiting.continue_()
-
-    # 412: the generation that was edited is not the one that is stored. The comparison opens.
+    # The comparison opens.
     expect(second.get_by_text("Changed by somebody else")).to_be_visible()
     dialog = second.get_by_role("dialog", name="Compare")
     for theirs in ("owner: mary", "greeting: theirs"):

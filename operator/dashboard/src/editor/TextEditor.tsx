@@ -4,6 +4,7 @@ import { Prec, StateEffect } from '@codemirror/state'
 import { useEffect, useEffectEvent, useImperativeHandle, type Ref } from 'react'
 
 import styles from './editor.module.css'
+import { documentText } from './replaceText'
 import { editingExtensions, type Language } from './setup'
 import { useEditorView } from './useEditorView'
 
@@ -57,7 +58,7 @@ export function TextEditor(props: TextEditorProps) {
     ref,
   } = props
   const changed = useEffectEvent((text: string) => {
-    if (text !== value) onChange(text)
+    if (text !== documentText(value)) onChange(text)
   })
   const submitted = useEffectEvent(() => onSubmit?.())
   const left = useEffectEvent(() => onBlur?.())

@@ -1,8 +1,14 @@
 import type { ChangeSpec, Text } from '@codemirror/state'
 
-/** The smallest single change that makes the document into `text`, so that cursor, undo and scrolling stay; null if it is that text. */
-export function changeTo(document: Text, text: string): ChangeSpec | null {
+/** Returns the text as a document of the editor has it: there, all lines end in LF. */
+export function documentText(text: string): string {
+  return text.replaceAll(/\r\n?/g, '\n')
+}
+
+/** The smallest single change that makes the document into `wanted`, so that cursor, undo and scrolling stay; null if it is that text. */
+export function changeTo(document: Text, wanted: string): ChangeSpec | null {
   const before = document.toString()
+  const text = documentText(wanted)
   if (before === text) return null
   const shorter = Math.min(before.length, text.length)
   let start = 0
