@@ -118,42 +118,43 @@ class XAppClient:
 
     def status(self, name: str) -> Json:
         """Return the status of an XApp."""
-        found = self.get("xapp", name)
-        assert found is not None, f"XApp {name} is gone"
-        status: Json = found.get("status", {})
-        return status
+        return _status_of(self._get_xapp(name))
 
     def current_condition(self, name: str, kind: str) -> Json | None:
         """Return a condition of the XApp's current generation, or None."""
-        found = self.get("xapp", name)
-        assert found is not None, f"XApp {name} is gone"
-        for condition in found.get("status", {}).get("conditions", []):
-            if condition["type"] == kind and condition["observedGeneration"] == found["metadata"]["generation"]:
-                result: Json = condition
-                return result
-        return None
+        return _current_condition(self._get_xapp(name), kind)
 
     def wait_ready(self, name: str, *, seconds: float = WAIT_SECONDS) -> Json:
-        """Wait until the XApp's current generation is Ready, and return its status."""
+        """Wait until the XApp's current generation is Ready, and return the status that says so."""
+        ready: list[Json] = []
 
         def is_ready() -> bool:
-            condition = self.current_condition(name, "Ready")
-            return condition is not None and condition["status"] == "True"
+            found = self._get_xapp(name)
+            condition = _current_condition(found, "Ready")
+            if condition is not None and condition["status"] == "True":
+                ready.append(_status_of(found))
+            return bool(ready)
 
         self.wait_until(is_ready, what=f"XApp {name} to be Ready", seconds=seconds, xapp=name)
-        return self.status(name)
+        return ready[0]
 
     def wait_stalled(self, name: str, *, seconds: float = WAIT_SECONDS) -> Json:
         """Wait until the XApp's current generation is Stalled, and return that condition."""
-        self.wait_until(
-            lambda: self.current_condition(name, "Stalled") is not None,
-            what=f"XApp {name} to be Stalled",
-            seconds=seconds,
-            xapp=name,
-        )
-        condition = self.current_condition(name, "Stalled")
-        assert condition is not None
-        return condition
+        stalled: list[Json] = []
+
+        def is_stalled() -> bool:
+            condition = self.current_condition(name, "Stalled")
+            if condition is not None:
+                stalled.append(condition)
+            return bool(stalled)
+
+        self.wait_until(is_stalled, what=f"XApp {name} to be Stalled", seconds=seconds, xapp=name)
+        return stalled[0]
+
+    def _get_xapp(self, name: str) -> Json:
+        found = self.get("xapp", name)
+        assert found is not None, f"XApp {name} is gone"
+        return found
 
     def wait_gone(self, kind: str, name: str, *, seconds: float = WAIT_SECONDS) -> None:
         """Wait until an object no longer exists."""
@@ -193,3 +194,16 @@ class XAppClient:
             check=True,
         )
         return {release["name"]: release for release in json.loads(listed.stdout)}
+
+
+def _status_of(xapp: Json) -> Json:
+    status: Json = xapp.get("status", {})
+    return status
+
+
+def _current_condition(xapp: Json, kind: str) -> Json | None:
+    for condition in _status_of(xapp).get("conditions", []):
+        if condition["type"] == kind and condition["observedGeneration"] == xapp["metadata"]["generation"]:
+            result: Json = condition
+            return result
+    return None
