@@ -1,7 +1,7 @@
 """The whole operator on the fakes: as many lives as a test wants, each ended where it says.
 
 Everything between the edges is the shipped code: `OperatorRuntime` with its queue, workers, watches, observer, plan,
-verbs and status writer, and the Kubernetes client and the helm engine below them. kopf is played by `_KopfStandIn`.
+verbs and status writer, and the Kubernetes client and the helm engine below them. kopf is played by `KopfStandIn`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from tests.support.fakes.api_server import FakeApiServer, FakeTransport, Target
 from tests.support.fakes.clock import FakeClock
 from tests.support.fakes.helm import FakeHelm
 from tests.support.fakes.json_patch import Json
+from tests.support.fakes.kopf import KopfStandIn
 from tests.support.fakes.kubelet import run_pods
-from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.names import FINALIZER
 from xapp_operator.common.bounded_process import ProcessStarter
 from xapp_operator.config import Settings
-from xapp_operator.errors import KubeError
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.credentials import ClusterCredentials
 from xapp_operator.kube.resources import XAPPS
@@ -32,8 +30,6 @@ from xapp_operator.reconcile.runtime import OperatorRuntime
 from xapp_operator.telemetry.metrics import Metrics
 
 NAMESPACE = "ns"
-DELETE_WAIT_SECONDS = 5.0
-DELETE_RETRY_SECONDS = 1.0
 BROKEN = "broken"
 """An image tag with which pods never become ready."""
 
@@ -150,7 +146,7 @@ class FakeCluster:
             runtime = OperatorRuntime(kube, self.settings, Metrics(), clock=self.clock, start_helm=self.start_helm)
             self.runtime = runtime
             async with runtime:
-                await _KopfStandIn(kube, runtime).run()
+                await KopfStandIn(kube, runtime).run()
 
     def _find_latency(self, request: ApiRequest) -> float:
         return self.latency(request)
@@ -308,63 +304,3 @@ async def _end_tasks(*, but: Collection[asyncio.Task[Any] | None]) -> None:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-
-
-class _KopfStandIn:
-    """Does what kopf does for `handlers`: one event of an object after the other, the finalizer, the delete handler."""
-
-    def __init__(self, kube: KubeClient, runtime: OperatorRuntime) -> None:
-        self._kube = kube
-        self._runtime = runtime
-        self._events: dict[str, asyncio.Queue[tuple[str, Json]]] = {}
-        self._tasks: list[asyncio.Task[None]] = []
-
-    async def run(self) -> None:
-        async for event in self._kube.watch(XAPPS, initial_events=True):
-            if event.type == "BOOKMARK":
-                continue
-            uid = text(obj(event.object, "metadata"), "uid")
-            if uid not in self._events:
-                self._events[uid] = asyncio.Queue()
-                self._tasks.append(asyncio.create_task(self._handle(self._events[uid]), name="kopf"))
-            self._events[uid].put_nowait((event.type, event.object))
-
-    async def _handle(self, events: asyncio.Queue[tuple[str, Json]]) -> None:
-        kind, body = await events.get()
-        while True:
-            while not events.empty():
-                kind, body = events.get_nowait()
-            try:
-                delay = await self._handle_one(kind, body)
-            except KubeError:
-                delay = DELETE_RETRY_SECONDS
-            if kind == "DELETED":
-                return
-            try:
-                async with asyncio.timeout(delay):
-                    kind, body = await events.get()
-            except TimeoutError:
-                continue
-
-    async def _handle_one(self, kind: str, body: Json) -> float | None:
-        """Handle an event; return the seconds until the object is handled again."""
-        if kind == "DELETED":
-            self._runtime.delete_xapp(body)
-            return None
-        self._runtime.update_xapp(body)
-        metadata = body["metadata"]
-        finalizers = metadata.get("finalizers", [])
-        if "deletionTimestamp" not in metadata:
-            if FINALIZER not in finalizers:
-                await self._set_finalizers(metadata, [*finalizers, FINALIZER])
-            return None
-        if FINALIZER not in finalizers:
-            return None
-        if not await self._runtime.wait_removed(body, seconds=DELETE_WAIT_SECONDS):
-            return DELETE_RETRY_SECONDS
-        await self._set_finalizers(metadata, [each for each in finalizers if each != FINALIZER])
-        return None
-
-    async def _set_finalizers(self, metadata: Json, finalizers: list[str]) -> None:
-        change: JsonObject = {"metadata": {"finalizers": [*finalizers]}}
-        await self._kube.patch(XAPPS, metadata["name"], change, namespace=metadata["namespace"])

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tests.contracts.api_server import ApiServerContract
 from tests.contracts.helm import HelmContract, HelmSubject, hello_chart
+from tests.contracts.helm_kills import HelmKillContract, KillBefore
+from tests.contracts.kopf import KopfContract, RecordingRuntime, StartKopf
 from tests.support.fakes.api_server import FakeApiServer, FakeTransport
-from tests.support.fakes.helm import FakeHelm
+from tests.support.fakes.helm import FakeHelm, Fault
+from tests.support.fakes.kopf import KopfStandIn
 from tests.support.fakes.kubelet import run_pods
 from tests.support.fakes.operator import fake_credentials
 from xapp_operator.config import Settings
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.reconcile.runtime import OperatorRuntime
 
 __all__ = ["hello_chart"]
 
@@ -39,11 +46,37 @@ def namespace() -> str:
 
 
 @pytest.fixture
-def helm(server: FakeApiServer, kube: KubeClient, tmp_path: Path, hello_chart: Path) -> Iterator[HelmSubject]:
+def fake_helm(server: FakeApiServer) -> FakeHelm:
+    return FakeHelm(server)
+
+
+@pytest.fixture
+def helm(fake_helm: FakeHelm, kube: KubeClient, tmp_path: Path, hello_chart: Path) -> Iterator[HelmSubject]:
     settings = Settings(helm="/bin/sh", cache_dir=tmp_path / "cache")
-    engine = HelmEngine(settings, kubeconfig="/fake", start=FakeHelm(server))
+    engine = HelmEngine(settings, kubeconfig="/fake", start=fake_helm)
     yield HelmSubject(engine, kube, "ns", hello_chart)
     engine.close()
+
+
+@pytest.fixture
+def kill_before(fake_helm: FakeHelm) -> KillBefore:
+    return lambda write: fake_helm.faults.append(Fault(writes=write))
+
+
+@pytest.fixture
+def start_kopf(kube: KubeClient) -> StartKopf:
+    @contextlib.asynccontextmanager
+    async def start(runtime: RecordingRuntime) -> AsyncIterator[None]:
+        stand_in = KopfStandIn(kube, cast("OperatorRuntime", runtime))
+        running = asyncio.create_task(stand_in.run())
+        try:
+            yield
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            await stand_in.stop()
+
+    return start
 
 
 class TestFakeApiServer(ApiServerContract):
@@ -52,3 +85,11 @@ class TestFakeApiServer(ApiServerContract):
 
 class TestFakeHelm(HelmContract):
     """The fake keeps the contract."""
+
+
+class TestFakeHelmKills(HelmKillContract):
+    """The fake keeps the contract."""
+
+
+class TestKopfStandIn(KopfContract):
+    """The stand-in keeps the contract."""

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.support.charts import chart_archive, chart_archive_manifest
-from tests.support.fakes import operator
 from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.helm import Fault, HelmFailed
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history, xapp_body
 from tests.support.fakes.json_patch import Json
+from tests.support.fakes.kopf import KopfStandIn
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.unit.histories.situations.actions import allow, forbidden, refuse, store
 from xapp_operator.api.names import FINALIZER
@@ -248,9 +248,9 @@ def test_objects_of_an_xapp_that_is_being_deleted_are_taken_over(settings: Setti
 
 
 def test_nothing_is_taken_over_before_all_xapps_are_known(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    handle_one = operator._KopfStandIn._handle_one
+    handle_one = KopfStandIn._handle_one
 
-    async def handle_hello_late(kopf: operator._KopfStandIn, kind: str, body: Json) -> float | None:
+    async def handle_hello_late(kopf: KopfStandIn, kind: str, body: Json) -> float | None:
         if body["metadata"]["name"] == "hello":
             await asyncio.sleep(5.0)
         return await handle_one(kopf, kind, body)
@@ -263,7 +263,7 @@ def test_nothing_is_taken_over_before_all_xapps_are_known(settings: Settings, mo
         history.cluster.restart()
         await history.cluster.wait(1.0)
         create_other(history, "other", tag="two", archive=archive, adopt=True)
-        monkeypatch.setattr(operator._KopfStandIn, "_handle_one", handle_hello_late)
+        monkeypatch.setattr(KopfStandIn, "_handle_one", handle_hello_late)
         await history.cluster.wait(3 * SECONDS)
         assert condition(history, "Stalled", "other")[2].startswith("ConfigMap common belongs to the XApp hello, and")
         assert history.live_tags == {"one"}

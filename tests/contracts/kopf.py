@@ -1,0 +1,230 @@
+"""What the operator relies on in kopf: which methods of the runtime it calls, and what it does with the finalizer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.support.eventually import eventually, eventually_async
+from tests.support.xapp_manifest import xapp_manifest
+from xapp_operator.api.json import Json, JsonObject, obj, text
+from xapp_operator.api.names import FINALIZER
+from xapp_operator.errors import NotFound
+from xapp_operator.handlers.kopf_operator import DELETE_WAIT_SECONDS
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import XAPPS
+
+HELD: Final = "example.com/held"
+"""A finalizer of somebody else."""
+
+
+def name_of(body: JsonObject) -> str:
+    return text(obj(body, "metadata"), "name")
+
+
+def finalizers_of(body: JsonObject) -> list[Json]:
+    found = obj(body, "metadata").get("finalizers", [])
+    assert isinstance(found, list)
+    return found
+
+
+@dataclass
+class RecordingRuntime:
+    """The part of `OperatorRuntime` that kopf calls. It notes the calls, and has no releases."""
+
+    kube: KubeClient
+    updates: list[JsonObject] = field(default_factory=list)
+    deletions: list[JsonObject] = field(default_factory=list)
+    removals: list[JsonObject] = field(default_factory=list)
+    """What `wait_removed` was called with."""
+    is_removed: bool = False
+    """What `wait_removed` returns."""
+    may_return: asyncio.Event = field(default_factory=asyncio.Event)
+    """`wait_removed` waits for it."""
+
+    def __post_init__(self) -> None:
+        self.may_return.set()
+
+    def update_xapp(self, body: JsonObject) -> None:
+        self.updates.append(body)
+
+    def delete_xapp(self, body: JsonObject) -> None:
+        self.deletions.append(body)
+
+    def update_repository(self, body: JsonObject, *, deleted: bool) -> None:
+        """Nobody creates one here."""
+
+    async def wait_removed(self, body: JsonObject, *, seconds: float) -> bool:
+        assert seconds == DELETE_WAIT_SECONDS
+        self.removals.append(body)
+        await self.may_return.wait()
+        return self.is_removed
+
+    def newest(self, name: str) -> JsonObject:
+        """Return the last body of an XApp, or nothing."""
+        return next((each for each in reversed(self.updates) if name_of(each) == name), {})
+
+
+StartKopf = Callable[[RecordingRuntime], AbstractAsyncContextManager[None]]
+"""Runs kopf, or its stand-in, until the end of the block."""
+
+
+class KopfContract:
+    """`kube` is a client, `namespace` a namespace of its own, whose XApps `start_kopf` handles."""
+
+    async def test_each_change_of_an_xapp_is_told(
+        self, kube: KubeClient, namespace: str, start_kopf: StartKopf
+    ) -> None:
+        xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube)
+        created = await xapps.create("early")
+        async with start_kopf(runtime):
+            await eventually(lambda: runtime.newest("early"), what="the XApp that was there before")
+            assert obj(runtime.newest("early"), "spec") == obj(created, "spec")
+
+            await xapps.create("late")
+            await eventually(lambda: runtime.newest("late"), what="the new XApp")
+            await kube.patch(XAPPS, "late", {"spec": {"owner": "joe"}}, namespace=namespace)
+            await eventually(lambda: obj(runtime.newest("late"), "spec").get("owner") == "joe", what="the new spec")
+            assert obj(runtime.newest("late"), "metadata")["generation"] == 2
+            status: JsonObject = {"status": {"phase": "Deployed"}}
+            await kube.patch(XAPPS, "late", status, namespace=namespace, subresource="status")
+            await eventually(
+                lambda: obj(runtime.newest("late"), "status").get("phase") == "Deployed", what="the new status"
+            )
+        assert (runtime.deletions, runtime.removals) == ([], [])
+
+    async def test_the_finalizer_is_added_to_those_of_others_whenever_it_is_missing(
+        self, kube: KubeClient, namespace: str, start_kopf: StartKopf
+    ) -> None:
+        xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube)
+        async with start_kopf(runtime):
+            await xapps.create("a", finalizers=[HELD])
+            await xapps.wait_finalizers("a", [HELD, FINALIZER])
+            await eventually(lambda: FINALIZER in finalizers_of(runtime.newest("a")), what="the change to be told")
+
+            await xapps.set_finalizers("a", [])
+
+            await xapps.wait_finalizers("a", [FINALIZER])
+
+    async def test_an_xapp_that_is_deleted_stays_until_its_release_is_removed(
+        self, kube: KubeClient, namespace: str, start_kopf: StartKopf
+    ) -> None:
+        xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube)
+        async with start_kopf(runtime):
+            created = await xapps.create("a")
+            await xapps.wait_finalizers("a", [FINALIZER])
+
+            await kube.delete(XAPPS, "a", namespace=namespace)
+
+            await eventually(lambda: len(runtime.removals) > 1, what="another attempt")
+            assert all(text(obj(each, "metadata"), "deletionTimestamp") for each in runtime.removals)
+            assert text(obj(runtime.newest("a"), "metadata"), "deletionTimestamp")
+            assert (await xapps.finalizers("a"), runtime.deletions) == ([FINALIZER], [])
+
+            runtime.is_removed = True
+
+            await eventually(lambda: runtime.deletions, what="the end of the XApp to be told")
+            assert await xapps.is_gone("a")
+            assert [obj(each, "metadata")["uid"] for each in runtime.deletions] == [obj(created, "metadata")["uid"]]
+
+    async def test_a_deletion_that_began_earlier_is_finished(
+        self, kube: KubeClient, namespace: str, start_kopf: StartKopf
+    ) -> None:
+        xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube, is_removed=True)
+        await xapps.create("a", finalizers=[FINALIZER, HELD])
+        await kube.delete(XAPPS, "a", namespace=namespace)
+        async with start_kopf(runtime):
+            await xapps.wait_finalizers("a", [HELD])
+            await eventually(lambda: finalizers_of(runtime.newest("a")) == [HELD], what="the change to be told")
+            assert (len(runtime.removals), runtime.deletions) == (1, [])
+
+            await xapps.set_finalizers("a", [])
+
+            await eventually(lambda: runtime.deletions, what="the end of the XApp to be told")
+            assert len(runtime.removals) == 1
+
+    async def test_an_edit_of_an_xapp_that_is_deleted_reaches_the_next_attempt(
+        self, kube: KubeClient, namespace: str, start_kopf: StartKopf
+    ) -> None:
+        xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube)
+        async with start_kopf(runtime):
+            await xapps.create("a")
+            await xapps.wait_finalizers("a", [FINALIZER])
+            await kube.delete(XAPPS, "a", namespace=namespace)
+            await eventually(lambda: runtime.removals, what="the first attempt")
+
+            await kube.patch(XAPPS, "a", {"spec": {"deletionPolicy": "Orphan"}}, namespace=namespace)
+
+            await eventually(
+                lambda: obj(runtime.removals[-1], "spec").get("deletionPolicy") == "Orphan", what="the new spec"
+            )
+            runtime.is_removed = True
+            await eventually(lambda: runtime.deletions, what="the end of the XApp to be told")
+
+    async def test_an_xapp_whose_finalizer_is_taken_away_is_gone(
+        self, kube: KubeClient, namespace: str, start_kopf: StartKopf
+    ) -> None:
+        xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube)
+        async with start_kopf(runtime):
+            await xapps.create("a")
+            await xapps.wait_finalizers("a", [FINALIZER])
+            await kube.delete(XAPPS, "a", namespace=namespace)
+            await eventually(lambda: runtime.removals, what="the first attempt")
+
+            await xapps.set_finalizers("a", [])
+
+            await eventually(lambda: runtime.deletions, what="the end of the XApp to be told")
+
+    async def test_one_xapp_is_handled_after_the_other_only_if_it_is_the_same(
+        self, kube: KubeClient, namespace: str, start_kopf: StartKopf
+    ) -> None:
+        xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube)
+        runtime.may_return.clear()
+        async with start_kopf(runtime):
+            await xapps.create("a")
+            await xapps.wait_finalizers("a", [FINALIZER])
+            await kube.delete(XAPPS, "a", namespace=namespace)
+            await eventually(lambda: runtime.removals, what="the first attempt")
+
+            await kube.patch(XAPPS, "a", {"spec": {"owner": "joe"}}, namespace=namespace)
+            await xapps.create("b")
+
+            await eventually(lambda: runtime.newest("b"), what="the other XApp")
+            assert (len(runtime.removals), obj(runtime.newest("a"), "spec")["owner"]) == (1, "jane")
+            runtime.is_removed = True
+            runtime.may_return.set()
+            await eventually(lambda: runtime.deletions, what="the end of the first one to be told")
+
+
+@dataclass(frozen=True, slots=True)
+class _XApps:
+    kube: KubeClient
+    namespace: str
+
+    async def create(self, name: str, *, finalizers: list[str] | None = None) -> JsonObject:
+        body = xapp_manifest(name, namespace=self.namespace)
+        body["metadata"]["finalizers"] = finalizers or []
+        return await self.kube.create(XAPPS, body, namespace=self.namespace)
+
+    async def finalizers(self, name: str) -> list[Json]:
+        return finalizers_of(await self.kube.get(XAPPS, name, namespace=self.namespace))
+
+    async def set_finalizers(self, name: str, finalizers: list[str]) -> None:
+        change: JsonObject = {"metadata": {"finalizers": [*finalizers]}}
+        await self.kube.patch(XAPPS, name, change, namespace=self.namespace)
+
+    async def wait_finalizers(self, name: str, finalizers: list[str]) -> None:
+        async def are_so() -> bool:
+            return await self.finalizers(name) == finalizers
+
+        await eventually_async(are_so, what=f"the finalizers {finalizers}")
+
+    async def is_gone(self, name: str) -> bool:
+        try:
+            await self.kube.get(XAPPS, name, namespace=self.namespace)
+        except NotFound:
+            return True
+        return False

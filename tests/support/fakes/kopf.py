@@ -1,0 +1,80 @@
+"""kopf as far as the operator uses it: what it does for the handlers of `xapp_operator.handlers.kopf_operator`."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.support.fakes.json_patch import Json
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import FINALIZER
+from xapp_operator.errors import KubeError
+from xapp_operator.handlers.kopf_operator import DELETE_RETRY_SECONDS, DELETE_WAIT_SECONDS
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import XAPPS
+from xapp_operator.reconcile.runtime import OperatorRuntime
+
+
+class KopfStandIn:
+    """Does what kopf does for `handlers`: one event of an object after the other, the finalizer, the delete handler."""
+
+    def __init__(self, kube: KubeClient, runtime: OperatorRuntime) -> None:
+        self._kube = kube
+        self._runtime = runtime
+        self._events: dict[str, asyncio.Queue[tuple[str, Json]]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def run(self) -> None:
+        async for event in self._kube.watch(XAPPS, initial_events=True):
+            if event.type == "BOOKMARK":
+                continue
+            uid = text(obj(event.object, "metadata"), "uid")
+            if uid not in self._events:
+                self._events[uid] = asyncio.Queue()
+                self._tasks.append(asyncio.create_task(self._handle(self._events[uid]), name="kopf"))
+            self._events[uid].put_nowait((event.type, event.object))
+
+    async def stop(self) -> None:
+        """End what handles the events; `run` must have ended."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _handle(self, events: asyncio.Queue[tuple[str, Json]]) -> None:
+        kind, body = await events.get()
+        while True:
+            while not events.empty():
+                kind, body = events.get_nowait()
+            try:
+                delay = await self._handle_one(kind, body)
+            except KubeError:
+                delay = DELETE_RETRY_SECONDS
+            if kind == "DELETED":
+                return
+            try:
+                async with asyncio.timeout(delay):
+                    kind, body = await events.get()
+            except TimeoutError:
+                continue
+
+    async def _handle_one(self, kind: str, body: Json) -> float | None:
+        """Handle an event; return the seconds until the object is handled again."""
+        if kind == "DELETED":
+            self._runtime.delete_xapp(body)
+            return None
+        self._runtime.update_xapp(body)
+        metadata = body["metadata"]
+        finalizers = metadata.get("finalizers", [])
+        if "deletionTimestamp" not in metadata:
+            if FINALIZER not in finalizers:
+                await self._set_finalizers(metadata, [*finalizers, FINALIZER])
+            return None
+        if FINALIZER not in finalizers:
+            return None
+        if not await self._runtime.wait_removed(body, seconds=DELETE_WAIT_SECONDS):
+            return DELETE_RETRY_SECONDS
+        await self._set_finalizers(metadata, [each for each in finalizers if each != FINALIZER])
+        return None
+
+    async def _set_finalizers(self, metadata: Json, finalizers: list[str]) -> None:
+        change: JsonObject = {"metadata": {"finalizers": [*finalizers]}}
+        await self._kube.patch(XAPPS, metadata["name"], change, namespace=metadata["namespace"])
