@@ -70,6 +70,7 @@ def test_flux_waits_until_an_xapp_is_ready_and_is_told_when_it_fails(xapps: XApp
     missing = xapps.uploaded_manifest("hello", workload_chart(), valuesFrom=[{"kind": "Secret", "name": "missing"}])
     xapps.apply(waiting)
     with watched(xapps, file):
+        xapps.wait_until(lambda: bool(seen(file, generation=1)), what="the watch to begin")
         wait_status(xapps, IN_PROGRESS, containing="other")
         xapps.apply(good)
         wait_status(xapps, CURRENT)

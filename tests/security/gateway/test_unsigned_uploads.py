@@ -13,6 +13,7 @@ import pytest
 from tests.integration.gateway.conftest import settings_for
 from tests.integration.gateway.gateway_client import DEPLOYMENT, XAPP_NAME, GatewayClient, multipart_files
 from tests.localcluster import Cluster
+from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import JsonObject
 from tests.support.chart_server import ChartServer
 from tests.support.chart_signing import GnuPG
@@ -104,6 +105,7 @@ def test_new_values_for_a_chart_that_was_stored_unsigned_are_refused(
 ) -> None:
     client.deploy(ARCHIVE)
     path = f"/api/xapps/{client.namespace}/{XAPP_NAME}/config"
+    wait_until(lambda: strict.http.get(path).status_code == 200, timeout=60, what="the other gateway to see the xApp")
     refused = strict.http.put(path, json={"values": {"greeting": "hi"}})
     assert refused.status_code == 422
     assert "not signed" in refused.json()["detail"]
