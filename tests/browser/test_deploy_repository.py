@@ -39,6 +39,8 @@ def test_a_chart_of_a_saved_repository(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, charts: ChartServer
 ) -> None:
     _save(xapps, charts.url)
+    # A notice on the page tells of a repository that is not ready, and moves what is below it.
+    xapps.kubectl("wait", "--for=condition=Ready", "chartrepository/charts", "--timeout=60s")
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("admin"), f"/deploy?method=repository&namespace={xapps.namespace}")
     page.locator("#field-repository").click()
