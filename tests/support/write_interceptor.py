@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 
 from tests.localcluster import Cluster
 from tests.localcluster.pki import Authority
+from tests.localcluster.waiting import wait_until
 
 RESOURCES: Final = {
     "": ["secrets", "configmaps", "services"],
@@ -22,6 +23,7 @@ RESOURCES: Final = {
     "xapp-operator.io": ["xapps", "xapps/status", "chartarchives"],
 }
 HELD_SECONDS: Final = 30
+READY_SECONDS: Final = 30.0
 
 Json = dict[str, Any]
 
@@ -48,6 +50,7 @@ class WriteInterceptor:
         self._act: Callable[[], None] | None = None
         self._left = 0
         self._allow = True
+        self._asked = False
         self.acted = threading.Event()
         self.writes: list[str] = []
         """Since the last call of `arm`, each as `PATCH xapps/status hello`."""
@@ -83,7 +86,13 @@ class WriteInterceptor:
     def __enter__(self) -> Self:
         self._thread.start()
         self._cluster.kubectl("apply", "-f", "-", input=json.dumps(self._configuration()))
+        wait_until(self._is_asked, timeout=READY_SECONDS, what="the API server to ask the webhook")
         return self
+
+    def _is_asked(self) -> bool:
+        name = ("create", "configmap", "write-interceptor")
+        self._cluster.kubectl("-n", self._namespace, *name, "--dry-run=server")
+        return self._asked
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -110,6 +119,7 @@ class WriteInterceptor:
 
     def decide(self, request: Json) -> bool:
         """Return whether a write is allowed."""
+        self._asked = True
         if _is_of_others(request):
             return True
         with self._lock:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -16,7 +19,8 @@ from tests.contracts.helm_kills import HelmKillContract, KillBefore
 from tests.contracts.kopf import KopfContract, RecordingRuntime, StartKopf
 from tests.localcluster import Cluster
 from tests.localrun.cluster_setup import install_crds
-from tests.support.killed_helm import KillingProxy, killing_proxy
+from tests.support.write_interceptor import WriteInterceptor
+from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult, run_process
 from xapp_operator.config import Settings
 from xapp_operator.handlers.kopf_operator import run_operator
 from xapp_operator.helm.engine import HelmEngine
@@ -53,15 +57,44 @@ def helm(
     engine.close()
 
 
-@pytest.fixture
-async def proxy(cluster: Cluster, tmp_path: Path) -> AsyncIterator[KillingProxy]:
-    async with killing_proxy(cluster, tmp_path) as one:
-        yield one
+class HelmProcesses:
+    """The helm processes of a test that run."""
+
+    def __init__(self) -> None:
+        self._running: set[int] = set()
+
+    async def start(
+        self, command: Command, *, limits: ProcessLimits, on_start: Callable[[int], None] | None = None
+    ) -> ProcessResult:
+        """Run helm as `run_process` does, which is a `ProcessStarter` too."""
+        started: list[int] = []
+
+        def note(pid: int) -> None:
+            started.append(pid)
+            self._running.add(pid)
+            if on_start is not None:
+                on_start(pid)
+
+        try:
+            return await run_process(command, limits=limits, on_start=note)
+        finally:
+            self._running.difference_update(started)
+
+    def kill(self) -> None:
+        """Kill the one that runs, with its own processes."""
+        (pid,) = self._running
+        os.killpg(pid, signal.SIGKILL)
 
 
 @pytest.fixture
-def kill_before(proxy: KillingProxy) -> KillBefore:
-    return proxy.kill_before
+def processes() -> HelmProcesses:
+    return HelmProcesses()
+
+
+@pytest.fixture
+def kill_before(cluster: Cluster, namespace: str, processes: HelmProcesses, tmp_path: Path) -> Iterator[KillBefore]:
+    with WriteInterceptor(cluster, namespace, tmp_path) as interceptor:
+        yield lambda write: interceptor.arm(processes.kill, write=write, after=False)
 
 
 @pytest.fixture
@@ -93,10 +126,12 @@ class TestRealHelmKills(HelmKillContract):
     """The real one keeps the contract."""
 
     @pytest.fixture
-    def helm(self, kube: KubeClient, proxy: KillingProxy, namespace: str, hello_chart: Path) -> Iterator[HelmSubject]:
-        settings = Settings(helm=str(proxy.cluster.helm_path), cache_dir=proxy.kubeconfig.with_name("cache"))
-        engine = HelmEngine(settings, kubeconfig=str(proxy.kubeconfig), start=proxy.start_helm)
-        yield HelmSubject(engine, kube, namespace, hello_chart)
+    def helm(
+        self, helm: HelmSubject, processes: HelmProcesses, cluster: Cluster, tmp_path: Path
+    ) -> Iterator[HelmSubject]:
+        settings = Settings(helm=str(cluster.helm_path), cache_dir=tmp_path / "killed")
+        engine = HelmEngine(settings, kubeconfig=str(cluster.kubeconfig), start=processes.start)
+        yield replace(helm, engine=engine)
         engine.close()
 
 
