@@ -32,6 +32,7 @@ from xapp_operator.reconcile.reconcile_context import ReconcilerContext, Reconci
 from xapp_operator.reconcile.status.drift_reporting import find_begun_drift
 from xapp_operator.reconcile.status.status_draft import StatusDraft, attempt_from_status, utc
 from xapp_operator.reconcile.status.status_rendering import render_status
+from xapp_operator.reconcile.watching.xapp_cache import small_metadata
 from xapp_operator.telemetry.logs import get_logger
 
 PROGRESS_SECONDS: Final = 2.0
@@ -177,6 +178,7 @@ class StatusReports:
             return None
         if written is None:
             return None
+        written = {**written, "metadata": small_metadata(written)}  # a step that waits keeps it
         after = XApp.model_validate(written)
         context.xapps.put(written)
         if (drifted := find_begun_drift(before, after)) is not None:

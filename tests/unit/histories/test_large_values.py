@@ -8,11 +8,14 @@ import gc
 import pytest
 
 from tests.support.fakes.api_server import Target
-from tests.support.fakes.histories import History, run_history
+from tests.support.fakes.histories import STORED_CHART, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
+from tests.unit.histories.situations.actions import create_other
+from xapp_operator.api.names import ANNOTATION_RETRY_AT, ANNOTATION_VALUES_TEXT
 from xapp_operator.config import Settings
 from xapp_operator.reconcile.reconcile_context import ReconcileRequest
+from xapp_operator.reconcile.status_reports import _ProgressReport
 
 BOUND = 64 * 1024
 """Bytes of an XApp as JSON from which on its values are dropped."""
@@ -74,3 +77,34 @@ def test_values_that_were_dropped_count_when_a_values_file_changes_meanwhile(set
     history = run_history(settings, play)
     assert history.outcome == "Ready UpgradeSucceeded"
     assert [each.command for each in history.helm_steps] == ["install", "upgrade"]
+
+
+@pytest.mark.parametrize("retried", [False, True])
+def test_the_text_of_values_is_not_in_memory_while_a_step_waits(settings: Settings, retried: bool) -> None:
+    """Neither are the managed fields. The answer to each write of the status has both."""
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        cluster.helm.pause = 16.0
+        cluster.create(STORED_CHART)
+        create_other(history)
+        assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=20.0)
+        history.create(tag="one")
+        text = {ANNOTATION_VALUES_TEXT: "tag: one", **({ANNOTATION_RETRY_AT: "now"} if retried else {})}
+        cluster.edit({"metadata": {"annotations": text}})
+        assert await cluster.wait_for(lambda: cluster.condition("Ready") is not None, seconds=60.0)
+        assert history.helm_steps == []
+        gc.collect()
+        held = [each for each in gc.get_objects() if isinstance(each, ReconcileRequest | _ProgressReport)]
+        names = {getattr(each, "raw", getattr(each, "_raw", {}))["metadata"]["name"] for each in held}
+        assert names == {"hello", "other"}
+        text_of_all = [str(getattr(each, name, "")) for each in held for name in ("raw", "xapp", "_raw", "_xapp")]
+        assert [each for each in text_of_all if "managedFields" in each or ANNOTATION_VALUES_TEXT in each] == []
+        cluster.helm.pause = 0.2
+        await cluster.wait(100.0)
+        history.note("delete other")
+        cluster.delete("other")
+        await cluster.wait(60.0)
+        history.removed.clear()
+
+    run_history(settings.model_copy(update={"helm_concurrency": 1}), play)

@@ -241,12 +241,16 @@ def _references_of(entry: CachedXApp) -> Iterator[tuple[str, str]]:
         yield "XApp", name
 
 
-def _to_cached(raw: JsonObject) -> CachedXApp:
+def small_metadata(raw: JsonObject) -> JsonObject:
+    """Return the metadata of an XApp without what the operator does not use and may be as long as the values."""
     metadata = {key: value for key, value in obj(raw, "metadata").items() if key != "managedFields"}
     if ANNOTATION_VALUES_TEXT in (annotations := obj(metadata, "annotations")):
-        # Only the gateway uses it, and it is as long as the values.
         metadata["annotations"] = {key: each for key, each in annotations.items() if key != ANNOTATION_VALUES_TEXT}
-    spec = obj(raw, "spec")
+    return metadata
+
+
+def _to_cached(raw: JsonObject) -> CachedXApp:
+    metadata, spec = small_metadata(raw), obj(raw, "spec")
     references = {(text(source, "kind"), text(source, "name")) for source in items(spec, "valuesFrom")}
     archive = obj(spec, "archive")
     for field, kind in (("chartArchiveRef", "ChartArchive"), ("secretRef", "Secret"), ("configMapRef", "ConfigMap")):
