@@ -419,3 +419,24 @@ def test_an_upgrade_long_after_another_one_has_the_whole_timeout_after_a_kill(se
     history = run_history(settings, happen)
     assert history.cluster.lives == 2
     assert (history.outcome, history.deployed_tags) == ("Ready UpgradeSucceeded", [BROKEN])
+
+
+def test_objects_have_their_whole_timeout_after_a_kill_at_the_end_of_a_long_step(settings: Settings) -> None:
+    async def happen(history: History) -> None:
+        cluster = history.cluster
+
+        def end(*_: object) -> None:
+            if cluster.lives == 1 and cluster.revisions.get(2) == "deployed":
+                cluster.restart()
+
+        history.create(tag="one")
+        await cluster.wait(20.0)
+        cluster.helm.pause = 5.0
+        cluster.server.on_stored.append(end)
+        history.set_tag(BROKEN)
+        assert await cluster.wait_for(lambda: cluster.lives == 2, seconds=60.0)
+        await cluster.wait(20.0)
+        cluster.heal()
+
+    history = run_history(settings, happen)
+    assert (history.outcome, history.deployed_tags) == ("Ready UpgradeSucceeded", [BROKEN])

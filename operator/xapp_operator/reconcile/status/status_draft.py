@@ -137,6 +137,7 @@ class StatusDraft:
         """Return the draft that knows of an upgrade which was deployed before the operator recorded that.
 
         It has handled force-at, and its digests are those of the release: they may have changed after it was planned.
+        It ended when its record was written last: from then on, its objects have the timeout to become healthy.
         """
         attempt = self.attempt
         if attempt is None or attempt.action not in (INSTALL, UPGRADE) or attempt.outcome not in HEALTH_PENDING:
@@ -145,7 +146,8 @@ class StatusDraft:
             return self
         if release.revision <= (self.release.revision or 0):
             return self
-        draft = replace(self, attempt=replace(attempt, digests=release.digests))
+        ended_at = max(attempt.last_at, release.modified_at)
+        draft = replace(self, attempt=replace(attempt, digests=release.digests, last_at=ended_at))
         return draft.with_handled(xapp, "force_at") if attempt.request_digest == request_digest(xapp) else draft
 
     def with_unwritten(self, newer: StatusDraft, xapp: XApp, *, same_generation: bool) -> StatusDraft:
