@@ -57,6 +57,7 @@ from xapp_operator.reconcile.verbs.run_tests import end_tests, start_tests
 from xapp_operator.reconcile.verbs.uninstall import delete_orphans, uninstall
 from xapp_operator.reconcile.work.source_backoff import SourceBackoff
 from xapp_operator.reconcile.work.work_queue import NamespacedName
+from xapp_operator.reconcile.work.xapp_tasks import StepInterrupted
 from xapp_operator.telemetry.logs import get_logger
 
 MAX_ACTIONS_PER_RECONCILE: Final = 8
@@ -245,11 +246,15 @@ class Reconciler:
     async def _run_action(self, action: Action, request: ReconcileRequest, observation: Observation) -> str:
         match action:
             case Install() | Upgrade() | Rollback() | Uninstall():
-                release = request.namespace, request.xapp.release_name
+                release, before = (request.namespace, request.xapp.release_name), request.draft
                 with self._context.held_releases.hold(release, request.xapp.metadata.uid):
                     if not self._context.release_watch.is_newest(*release, observation.state.release):
                         return "interrupted"
-                    return await self._run_helm_action(action, request, observation)
+                    try:
+                        return await self._run_helm_action(action, request, observation)
+                    except StepInterrupted:
+                        request.draft = before  # helm did not run
+                        return "interrupted"
             case StartTests():
                 await self._start_tests(action, request, observation)
             case Wait() | Nothing():
@@ -304,8 +309,7 @@ class Reconciler:
             request.draft = before  # helm did not run
             raise
         if self._is_outdated(planned):
-            request.draft = before
-            return "interrupted"
+            raise StepInterrupted
         match action:
             case Install() | Upgrade() if unrecorded:
                 async with self._reports.progress(request, decision, observation, before=before) as on_start:

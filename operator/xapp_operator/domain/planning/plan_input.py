@@ -226,6 +226,10 @@ class Attempt:
     hook: HookReference | None = None  # the one that helm waits for, or that failed
     rollback_cause: RollbackCause | None = None  # of a rollback that nobody requested, until it has succeeded
 
+    def begun(self, now: float) -> Attempt:
+        """Return the attempt, which has waited for a place until `now`: that does not count towards the timeout."""
+        return replace(self, first_at=self.first_at + (now - self.last_at), last_at=now)
+
 
 @dataclass(frozen=True, slots=True)
 class AnnotationRequests:

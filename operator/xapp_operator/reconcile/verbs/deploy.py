@@ -9,7 +9,7 @@ Changes in StatusDraft: attempt, release, labelled revision.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -25,6 +25,7 @@ from xapp_operator.helm.releases.release_index import revisions_to_prune
 from xapp_operator.helm.releases.release_storage import public_description, release_secret_name
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
 from xapp_operator.kube.resources import SECRETS
+from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.reconcile.hook_reporting import HookReports, explain_failure, reporting_hooks
 from xapp_operator.reconcile.inputs.release_inputs import ReleaseInputs
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
@@ -55,30 +56,31 @@ async def deploy(
     """Run `helm install` or `helm upgrade` and record how it ended; a failure is recorded, not raised.
 
     `handled` are the annotations that this step answers, and `on_start` is called when there is a place for helm.
+
+    Raises:
+        StepInterrupted: when the step was ended while it waited for that place, so that it was never made.
     """
     target = find_rollback_target(request.draft.history)
     known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
-    planned, loaded = attempt, attempt.digests
+    planned, loaded, began = attempt, attempt.digests, None
 
     async def run(slot: HelmSlot) -> tuple[Digests, ReleaseResult]:
-        nonlocal loaded
+        nonlocal loaded, began
+        began = context.clock.now()
         on_start()
         inputs = await _load_inputs(request, context)
         loaded = inputs.digests
         return loaded, await _run_helm(action, request, context, slot, inputs, recorded=recorded)
 
     attempt, done = await run_step(request, context, attempt, run, urgent=False)
+    if began is None:
+        raise StepInterrupted
     if loaded != planned.digests:  # chart or values changed while it waited: the tries before were of others
-        attempt = replace(attempt, digests=loaded, first_at=planned.last_at, count=1)
+        attempt = replace(attempt, digests=loaded, first_at=began, count=1)
     if done is not None:
         digests, result = done
         request.draft = replace(request.draft, release=_release_status(request, digests, result))
-        try:
-            labelled = known if result.labelled else None
-            await label_release(request, context, result.manifest, revision=result.revision, known=labelled)
-        except XAppError as error:
-            if error.permanent:  # otherwise RepairLabels follows
-                attempt = fail_attempt(request, context, attempt, error)
+        attempt = await _label(request, context, attempt, result, known=known if result.labelled else None)
     if attempt.outcome is AttemptOutcome.RELEASED:
         request.draft = replace(request.draft, unlocked=False)
         reason = SUCCESS_REASONS[attempt.action]
@@ -93,6 +95,23 @@ async def deploy(
         await context.release_watch.refresh(namespace, name)
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:
         await delete_surplus(request, context, rollback_target=target)  # in case the new one is not healthy
+
+
+async def _label(
+    request: ReconcileRequest,
+    context: ReconcilerContext,
+    attempt: Attempt,
+    result: ReleaseResult,
+    *,
+    known: Collection[LiveObjectKey] | None,
+) -> Attempt:
+    """Label the objects that helm has deployed; return `attempt`, as failed if that will never be possible."""
+    try:
+        await label_release(request, context, result.manifest, revision=result.revision, known=known)
+    except XAppError as error:
+        if error.permanent:  # otherwise RepairLabels follows
+            return fail_attempt(request, context, attempt, error)
+    return attempt
 
 
 async def delete_surplus(
@@ -136,9 +155,15 @@ async def run_step(
     for hours, the XApp holds no worker and no large values. `urgent` is explained at `HelmEngine.slot`.
     """
     key, reports = request.key, HookReports()
+
+    async def begin(slot: HelmSlot) -> T:
+        nonlocal attempt
+        attempt = attempt.begun(context.clock.now())
+        return await step(slot)
+
     try:
         async with context.workers.pausing(key) as pause:
-            running = _run_in_slot(request, context, pause, step, reports, urgent=urgent)
+            running = _run_in_slot(request, context, pause, begin, reports, urgent=urgent)
             result = await context.running_steps.run(key, running, version=request.step_version)
     except StepInterrupted:
         return replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=context.clock.now()), None

@@ -1,0 +1,123 @@
+"""Steps that wait for a place for their helm: the wait is no part of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.fakes.helm import Fault
+from tests.support.fakes.histories import STORED_CHART, TIMEOUT_SECONDS, History, run_history
+from tests.support.fakes.json_patch import Json
+from tests.unit.histories.situations.actions import create_other
+from xapp_operator.config import Settings
+
+UNAVAILABLE = "Internal error occurred: etcdserver: request timed out"
+
+
+@pytest.fixture
+def narrow(settings: Settings) -> Settings:
+    """Settings with one place for helm."""
+    return settings.model_copy(update={"helm_concurrency": 1})
+
+
+async def take_the_place(history: History) -> None:
+    """Let the helm of another XApp run for about a minute."""
+    cluster = history.cluster
+    cluster.create(STORED_CHART)
+    cluster.helm.pause = 16.0
+    create_other(history)
+    assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=20.0)
+
+
+async def remove_other(history: History) -> None:
+    history.cluster.helm.pause = 0.2
+    history.note("delete other")
+    history.cluster.delete("other")
+    await history.cluster.wait(60.0)
+    history.removed.clear()
+
+
+def status_of(history: History) -> Json:
+    found: Json = (history.cluster.xapp() or {})["status"]
+    return found
+
+
+def test_it_does_not_count_towards_the_timeout_of_a_first_try(narrow: Settings) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await take_the_place(history)
+        history.create(tag="one")
+        cluster.helm.faults = [Fault(UNAVAILABLE)]
+        await cluster.wait(2 * TIMEOUT_SECONDS)
+        assert history.helm_steps == []
+        assert await cluster.wait_for(lambda: len(history.helm_steps) > 0, seconds=20.0)
+        cluster.helm.pause = 0.2
+        await cluster.wait(TIMEOUT_SECONDS)
+        await remove_other(history)
+
+    history = run_history(narrow, play)
+    assert history.outcome == "Ready InstallSucceeded"
+    assert [each.command for each in history.helm_steps] == ["install", "install"]
+
+
+def test_it_does_not_count_towards_the_timeout_of_a_second_try(narrow: Settings) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        cluster.create(STORED_CHART)
+        create_other(history)
+        await cluster.wait(20.0)
+        cluster.helm.faults = [Fault(UNAVAILABLE), None, Fault(UNAVAILABLE)]
+        cluster.helm.pause = 8.0
+        history.create(tag="one")
+        assert await cluster.wait_for(lambda: len(history.helm_steps) == 1, seconds=20.0)
+        cluster.edit({"spec": {"values": {"tag": "two"}}}, "other")
+        assert await cluster.wait_for(lambda: len(history.helm_steps) == 2, seconds=100.0)
+        waited = status_of(history)["lastAttempt"]
+        assert (waited["outcome"], waited["count"]) == ("Running", 2)
+        await cluster.wait(2 * TIMEOUT_SECONDS)
+        await remove_other(history)
+
+    history = run_history(narrow, play)
+    assert [each.command for each in history.helm_steps] == ["install"] * 3
+    assert history.outcome == "Ready InstallSucceeded"
+
+
+def suspend(history: History) -> None:
+    history.edit(suspend=True)
+
+
+def change_values(history: History) -> None:
+    history.set_tag("two")
+
+
+@pytest.mark.parametrize("after", [5.0, 40.0], ids=["not told", "told"])
+@pytest.mark.parametrize("change", [suspend, change_values])
+def test_a_step_that_is_interrupted_in_it_was_never_begun(
+    narrow: Settings, change: Callable[[History], None], after: float
+) -> None:
+    told: set[str] = set()
+
+    async def play(history: History) -> None:
+        def note(plural: str, body: Json) -> None:
+            if plural == "xapps" and body["metadata"]["name"] == "hello" and not history.helm_steps:
+                told.update(each["message"] for each in body.get("status", {}).get("conditions", ()))
+                told.update({"lastAttempt"} & body.get("status", {}).keys())
+
+        cluster = history.cluster
+        await take_the_place(history)
+        cluster.server.on_stored.append(note)
+        history.create(tag="one")
+        await cluster.wait(after)
+        change(history)
+        await cluster.wait(70.0)
+        if change is suspend:
+            assert status_of(history)["phase"] == "Suspended"
+            history.edit(suspend=False)
+        await cluster.wait(100.0)
+        await remove_other(history)
+
+    history = run_history(narrow, play)
+    assert len(history.helm_steps) == 1
+    assert told
+    assert told.isdisjoint({"helm is installing the chart", "lastAttempt"})
