@@ -152,8 +152,13 @@ class StatusReports:
         task = asyncio.create_task(report.run(), name=f"progress of {request.key}")
         try:
             yield lambda: report.start(self._context.clock.now())
+        except asyncio.CancelledError:
+            task.cancel()  # the operator ends, and another one may lead by the time of the answer
+            raise
         finally:
-            async with report.writing:
+            try:
+                await report.wait_written()
+            finally:
                 task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             if report.has_written:
@@ -220,8 +225,8 @@ class _ProgressReport:
         self, reports: StatusReports, request: ReconcileRequest, render: Callable[[XApp, float | None], JsonObject]
     ) -> None:
         """`render` returns the status of an XApp; it takes since when helm runs, or None if the step waits."""
-        self.writing = asyncio.Lock()
         self.has_written = False
+        self._writing = asyncio.Lock()
         self._started: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self._reports = reports
         self._request = request
@@ -231,6 +236,11 @@ class _ProgressReport:
     def start(self, now: float) -> None:
         """Note that helm runs."""
         self._started.set_result(now)
+
+    async def wait_written(self) -> None:
+        """Wait for a write that is under way."""
+        async with self._writing:
+            pass
 
     async def run(self) -> None:
         try:
@@ -242,13 +252,16 @@ class _ProgressReport:
         await self._write(helm_at)
 
     async def _write(self, helm_at: float | None) -> None:
-        async with self.writing:
+        namespace, name = self._xapp.key
+        async with self._writing:
             self.has_written = True
             try:
                 stored = await self._reports.store(self._xapp, self._raw, self._render(self._xapp, helm_at))
             except XAppError as error:  # the write after the step counts
-                namespace, name = self._xapp.key
                 _log.warning("progress not written", namespace=namespace, name=name, error=error.message)
+                return
+            except Exception:  # the step goes on
+                _log.exception("progress not written", namespace=namespace, name=name)
                 return
             if stored is None or stored[1].metadata.generation != self._xapp.metadata.generation:
                 return

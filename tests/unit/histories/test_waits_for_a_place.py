@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,11 @@ from tests.support.fakes.histories import STORED_CHART, TIMEOUT_SECONDS, History
 from tests.support.fakes.json_patch import Json
 from tests.unit.histories.situations.actions import create_other
 from xapp_operator.config import Settings
+from xapp_operator.domain.planning.actions import Nothing, Wait
+from xapp_operator.kube.transport import ApiRequest
+from xapp_operator.reconcile import status_reports
+from xapp_operator.reconcile.status.status_rendering import render_status
+from xapp_operator.reconcile.status_reports import QUEUED
 
 UNAVAILABLE = "Internal error occurred: etcdserver: request timed out"
 
@@ -121,3 +127,51 @@ def test_a_step_that_is_interrupted_in_it_was_never_begun(
     assert len(history.helm_steps) == 1
     assert told
     assert told.isdisjoint({"helm is installing the chart", "lastAttempt"})
+
+
+def test_an_unexpected_exception_in_its_report_is_logged_and_does_not_end_the_step(
+    narrow: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(xapp: Any, draft: Any, decision: Wait | Nothing, *rest: Any, **others: Any) -> Json:
+        if decision is QUEUED:
+            raise ZeroDivisionError
+        return render_status(xapp, draft, decision, *rest, **others)
+
+    monkeypatch.setattr(f"{status_reports.__name__}.render_status", fail)
+
+    async def play(history: History) -> None:
+        await take_the_place(history)
+        history.create(tag="one")
+        assert await history.cluster.wait_for(lambda: bool(history.helm_steps), seconds=100.0)
+        await history.cluster.wait(3.0)
+        assert status_of(history)["progress"]["step"] == "helm"
+        await history.cluster.wait(100.0)
+        await remove_other(history)
+        assert ["progress not written" in each for each in history.unexpected] == [True]
+        history.unexpected.clear()
+
+    assert run_history(narrow, play).outcome == "Ready InstallSucceeded"
+
+
+def test_an_operator_that_ends_waits_for_no_report_of_progress(settings: Settings) -> None:
+    """Another one may lead by the time it would be stored."""
+
+    async def play(history: History) -> None:
+        def latency(request: ApiRequest) -> float:
+            return 60.0 if request.method == "PATCH" and request.path.endswith("/status") else 0.0
+
+        cluster = history.cluster
+        cluster.helm.pause = 4.0
+        cluster.latency = latency
+        history.create(tag="one")
+        assert await cluster.wait_for(lambda: len(history.helm_steps) == 1, seconds=20.0)
+        await cluster.wait(4.0)
+        assert cluster.runtime is not None
+        began = cluster.clock.monotonic()
+        await cluster.runtime.__aexit__(None, None, None)
+        assert cluster.clock.monotonic() - began < 20.0
+        cluster.latency = lambda _: 0.0
+        cluster.restart()
+        await cluster.wait(20.0)
+
+    assert run_history(settings, play).outcome == "Ready InstallSucceeded"
