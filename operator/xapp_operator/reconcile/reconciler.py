@@ -311,11 +311,10 @@ class Reconciler:
         if self._is_outdated(planned):
             raise StepInterrupted
         match action:
-            case Install() | Upgrade() if unrecorded:
-                async with self._reports.progress(request, decision, observation, before=before) as on_start:
-                    await deploy(action, request, context, attempt, handled=forced, on_start=on_start)
             case Install() | Upgrade():
-                await deploy(action, request, context, attempt, handled=forced)
+                queued = before if unrecorded else request.draft
+                async with self._reports.progress(request, decision, observation, queued=queued) as on_start:
+                    await deploy(action, request, context, attempt, handled=forced, on_start=on_start)
             case Rollback():
                 await rollback(action, request, context, attempt, previous=previous)
             case Uninstall():

@@ -131,20 +131,20 @@ class StatusReports:
 
     @asynccontextmanager
     async def progress(
-        self, request: ReconcileRequest, decision: Wait, observation: Observation, *, before: StatusDraft
+        self, request: ReconcileRequest, decision: Wait, observation: Observation, *, queued: StatusDraft
     ) -> AsyncIterator[Callable[[], None]]:
         """Write `decision` into the status unless the block, a helm step, is over soon.
 
-        The block calls what is yielded when it has a place for its helm. `before` is the draft without the step, which
-        is told of if the step waits long for that place.
+        The block calls what is yielded when it has a place for its helm. `queued` is what is told of if it waits long
+        for that place: without the step, unless the status tells of it already.
         """
         draft, live, drift = request.draft, observation.live, observation.state.drift
         queued_at = self._context.clock.now()
 
         def render(xapp: XApp, helm_at: float | None) -> JsonObject:
             if helm_at is None:
-                return render_status(xapp, before, QUEUED, live, now=utc(queued_at), drift=drift)
-            attempt = None if draft.attempt is None else replace(draft.attempt, first_at=helm_at, last_at=helm_at)
+                return render_status(xapp, queued, QUEUED, live, now=utc(queued_at), drift=drift)
+            attempt = None if draft.attempt is None else draft.attempt.begun(helm_at)
             begun = replace(draft, attempt=attempt)
             return render_status(xapp, begun, decision, live, now=utc(helm_at), drift=drift)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -49,6 +50,10 @@ def status_of(history: History) -> Json:
     return found
 
 
+def seconds_of(time: str) -> float:
+    return datetime.fromisoformat(time).timestamp()
+
+
 def test_it_does_not_count_towards_the_timeout_of_a_first_try(narrow: Settings) -> None:
     async def play(history: History) -> None:
         cluster = history.cluster
@@ -78,9 +83,17 @@ def test_it_does_not_count_towards_the_timeout_of_a_second_try(narrow: Settings)
         history.create(tag="one")
         assert await cluster.wait_for(lambda: len(history.helm_steps) == 1, seconds=20.0)
         cluster.edit({"spec": {"values": {"tag": "two"}}}, "other")
+        await cluster.wait(44.0)
+        assert len(history.helm_steps) == 1
+        assert status_of(history)["progress"].keys() == {"step", "startedAt"}
+        assert status_of(history)["progress"]["step"] == "queued"
+        assert (cluster.condition("Ready") or {})["message"] == QUEUED.message
         assert await cluster.wait_for(lambda: len(history.helm_steps) == 2, seconds=100.0)
-        waited = status_of(history)["lastAttempt"]
+        await cluster.wait(4.0)
+        waited, progress = status_of(history)["lastAttempt"], status_of(history)["progress"]
         assert (waited["outcome"], waited["count"]) == ("Running", 2)
+        assert (progress["step"], progress["attempt"]) == ("helm", 2)
+        assert TIMEOUT_SECONDS - 8 < seconds_of(progress["deadline"]) - cluster.clock.now() < TIMEOUT_SECONDS
         await cluster.wait(2 * TIMEOUT_SECONDS)
         await remove_other(history)
 

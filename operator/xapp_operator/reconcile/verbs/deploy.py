@@ -51,7 +51,7 @@ async def deploy(
     attempt: Attempt,
     *,
     handled: HandledAnnotations,
-    on_start: Callable[[], None] = lambda: None,
+    on_start: Callable[[], None],
 ) -> None:
     """Run `helm install` or `helm upgrade` and record how it ended; a failure is recorded, not raised.
 
