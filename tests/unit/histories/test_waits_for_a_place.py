@@ -166,7 +166,8 @@ def test_an_unexpected_exception_in_its_report_is_logged_and_does_not_end_the_st
     assert run_history(narrow, play).outcome == "Ready InstallSucceeded"
 
 
-def test_an_operator_that_ends_waits_for_no_report_of_progress(settings: Settings) -> None:
+@pytest.mark.parametrize("pause", [4.0, 0.6], ids=["helm runs", "helm has ended"])
+def test_an_operator_that_ends_waits_for_no_report_of_progress(settings: Settings, pause: float) -> None:
     """Another one may lead by the time it would be stored."""
 
     async def play(history: History) -> None:
@@ -174,7 +175,7 @@ def test_an_operator_that_ends_waits_for_no_report_of_progress(settings: Setting
             return 60.0 if request.method == "PATCH" and request.path.endswith("/status") else 0.0
 
         cluster = history.cluster
-        cluster.helm.pause = 4.0
+        cluster.helm.pause = pause
         cluster.latency = latency
         history.create(tag="one")
         assert await cluster.wait_for(lambda: len(history.helm_steps) == 1, seconds=20.0)
@@ -183,6 +184,8 @@ def test_an_operator_that_ends_waits_for_no_report_of_progress(settings: Setting
         began = cluster.clock.monotonic()
         await cluster.runtime.__aexit__(None, None, None)
         assert cluster.clock.monotonic() - began < 20.0
+        await cluster.wait(100.0)
+        assert not any(each.endswith("/status") for each in cluster.writes)
         cluster.latency = lambda _: 0.0
         cluster.restart()
         await cluster.wait(20.0)
