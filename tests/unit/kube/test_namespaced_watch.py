@@ -86,8 +86,8 @@ async def test_a_removed_namespace_is_reported_as_deleted_and_can_come_back(setu
     await synced(setup, "first")
     setup.changes.clear()
 
-    setup.watch.remove_namespace("first")
-    setup.watch.remove_namespace("first")
+    assert setup.watch.remove_namespace("first")
+    assert not setup.watch.remove_namespace("first")
     assert setup.changes == [("DELETED", "first", "a")]
     assert not setup.watch.is_synced("first")
 

@@ -72,7 +72,7 @@ class ValuesPlaces:
         return error if located == error.errors else type(error)(error.message, errors=located)
 
     def _located(self, error: FieldError) -> FieldError:
-        place = self.find(error.field) if error.line is None and error.field.startswith("values") else None
+        place = self.find(error.field) if error.line is None else None
         return error if place is None else replace(error, line=place[0], column=place[1])
 
     def _read(self, event: Event, node: _Node, *, depth: int) -> None:

@@ -213,6 +213,11 @@ def test_lists_are_known_down_to_a_hundred_levels() -> None:
     assert ValuesPlaces(f"a: {'[' * 101}x{']' * 101}").find("values.a" + "[0]" * 101) == (1, 103)
 
 
+def test_an_error_about_another_field_gets_no_place() -> None:
+    error = ValuesInvalid("", errors=(FieldError(".a", "of something else"),))
+    assert ValuesPlaces(TEXT).locate(error) is error
+
+
 def test_line_and_column_are_told_apart() -> None:
     error = ValuesInvalid("no", errors=(FieldError("values.a.list[1].value", "x"),))
     assert [(each.line, each.column) for each in ValuesPlaces("a:\n  list: [1, {value: 2}]").locate(error).errors] == [
