@@ -20,7 +20,7 @@ from xapp_operator.gateway.catalog.records import build_xapp_entry
 pytestmark = pytest.mark.integration
 
 NAME = "hello"
-SLOW_DEPLOYMENT = DEPLOYMENT.replace("greeting: ", "xapp-operator.io/test-ready-after: 1s\n        greeting: ")
+SLOW_DEPLOYMENT = DEPLOYMENT.replace("greeting: ", "xapp-operator.io/test-ready-after: 4s\n        greeting: ")
 
 
 @contextmanager
