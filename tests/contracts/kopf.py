@@ -151,10 +151,7 @@ class KopfContract:
     ) -> None:
         xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube)
         async with start_kopf(runtime):
-            await xapps.create("a")
-            await xapps.wait_finalizers("a", [FINALIZER])
-            await kube.delete(XAPPS, "a", namespace=namespace)
-            await eventually(lambda: runtime.removals, what="the first attempt")
+            await xapps.begin_deletion("a", runtime)
 
             await kube.patch(XAPPS, "a", {"spec": {"deletionPolicy": "Orphan"}}, namespace=namespace)
 
@@ -169,10 +166,7 @@ class KopfContract:
     ) -> None:
         xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube)
         async with start_kopf(runtime):
-            await xapps.create("a")
-            await xapps.wait_finalizers("a", [FINALIZER])
-            await kube.delete(XAPPS, "a", namespace=namespace)
-            await eventually(lambda: runtime.removals, what="the first attempt")
+            await xapps.begin_deletion("a", runtime)
 
             await xapps.set_finalizers("a", [])
 
@@ -184,10 +178,7 @@ class KopfContract:
         xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube)
         runtime.may_return.clear()
         async with start_kopf(runtime):
-            await xapps.create("a")
-            await xapps.wait_finalizers("a", [FINALIZER])
-            await kube.delete(XAPPS, "a", namespace=namespace)
-            await eventually(lambda: runtime.removals, what="the first attempt")
+            await xapps.begin_deletion("a", runtime)
 
             await kube.patch(XAPPS, "a", {"spec": {"owner": "joe"}}, namespace=namespace)
             await xapps.create("b")
@@ -221,6 +212,13 @@ class _XApps:
             return await self.finalizers(name) == finalizers
 
         await eventually_async(are_so, what=f"the finalizers {finalizers}")
+
+    async def begin_deletion(self, name: str, runtime: RecordingRuntime) -> None:
+        """Create an XApp and delete it; return at the first attempt to remove its release."""
+        await self.create(name)
+        await self.wait_finalizers(name, [FINALIZER])
+        await self.kube.delete(XAPPS, name, namespace=self.namespace)
+        await eventually(lambda: runtime.removals, what="the first attempt")
 
     async def is_gone(self, name: str) -> bool:
         try:

@@ -6,7 +6,6 @@ import base64
 import contextlib
 import hashlib
 import http.server
-import sys
 import threading
 import time
 from collections import Counter
@@ -17,14 +16,7 @@ from typing import Self
 
 import yaml
 
-
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Print errors, unless the client only closed the connection."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
+from tests.support.http_server import QuietServer
 
 
 class ChartServer:
@@ -60,7 +52,7 @@ class ChartServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
                 return
 
-        self._server = _Server(("127.0.0.1", 0), Handler)
+        self._server = QuietServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     @property

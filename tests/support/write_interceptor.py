@@ -6,7 +6,6 @@ import base64
 import http.server
 import json
 import ssl
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, Final, Self
 from tests.localcluster import Cluster
 from tests.localcluster.pki import Authority
 from tests.localcluster.waiting import wait_until
+from tests.support.http_server import QuietServer
 
 RESOURCES: Final = {
     "": ["secrets", "configmaps", "services"],
@@ -26,15 +26,6 @@ HELD_SECONDS: Final = 30
 READY_SECONDS: Final = 30.0
 
 Json = dict[str, Any]
-
-
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Print errors, unless the API server no longer waits for the answer, since the writer was killed."""
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class WriteInterceptor:
@@ -77,7 +68,7 @@ class WriteInterceptor:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
                 pass
 
-        self._server = _Server(("127.0.0.1", 0), Handler)
+        self._server = QuietServer(("127.0.0.1", 0), Handler)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair.certificate, pair.key)
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.fakes.helm_by_hand import upgrade_by_hand
-from tests.support.fakes.histories import STORED_CHART, History, run_history
+from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, Kill
 from tests.support.helm_tests import runs_by_outcome
-from tests.unit.histories.situations.actions import create_other
+from tests.unit.histories.situations.actions import create_other, take_the_place
 from xapp_operator.config import Settings
 
 
@@ -188,10 +188,7 @@ def test_a_step_that_waited_for_its_place_is_not_made_for_an_older_spec(settings
 
     async def play(history: History) -> None:
         cluster = history.cluster
-        cluster.helm.pause = 16.0
-        cluster.create(STORED_CHART)
-        create_other(history)
-        assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=20.0)
+        await take_the_place(history)
         history.create(tag="one")
         await cluster.wait(4.0)
         cluster.server.lag = 100.0

@@ -8,10 +8,10 @@ import gc
 import pytest
 
 from tests.support.fakes.api_server import Target
-from tests.support.fakes.histories import STORED_CHART, History, run_history
+from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
-from tests.unit.histories.situations.actions import create_other
+from tests.unit.histories.situations.actions import take_the_place
 from xapp_operator.api.names import ANNOTATION_RETRY_AT, ANNOTATION_VALUES_TEXT
 from xapp_operator.config import Settings
 from xapp_operator.reconcile.reconcile_context import ReconcileRequest
@@ -85,10 +85,7 @@ def test_the_text_of_values_is_not_in_memory_while_a_step_waits(settings: Settin
 
     async def play(history: History) -> None:
         cluster = history.cluster
-        cluster.helm.pause = 16.0
-        cluster.create(STORED_CHART)
-        create_other(history)
-        assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=20.0)
+        await take_the_place(history)
         history.create(tag="one")
         text = {ANNOTATION_VALUES_TEXT: "tag: one", **({ANNOTATION_RETRY_AT: "now"} if retried else {})}
         cluster.edit({"metadata": {"annotations": text}})

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 
 import pytest
 
 from tests.support.fakes.helm import FakeHelm, Fault, _Run
 from tests.support.fakes.histories import CONFIGMAP, STORED_CHART, History, run_history, xapp_body
-from tests.unit.histories.situations.actions import create_other, store
+from tests.unit.histories.situations.actions import store
 from xapp_operator.config import Settings
 
 STATUS = "PATCH /apis/xapp-operator.io/v1alpha1/namespaces/ns/xapps/hello/status"
@@ -43,39 +42,6 @@ def test_helm_that_takes_its_time_is_reported(settings: Settings) -> None:
         assert history.cluster.revisions == {1: "pending-install"}
 
     run_history(settings, play)
-
-
-def test_a_long_wait_for_a_place_for_helm_is_reported_as_that(settings: Settings) -> None:
-    """Until helm runs, its timeout has not begun."""
-
-    async def play(history: History) -> None:
-        cluster = history.cluster
-        cluster.create(STORED_CHART)
-        cluster.helm.pause = 16.0
-        create_other(history)
-        assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=20.0)
-        history.create(tag="one")
-        await cluster.wait(25.0)
-        assert count(history) == 0
-        await cluster.wait(10.0)
-        status = (cluster.xapp() or {})["status"]
-        assert status["progress"].keys() == {"step", "startedAt"}
-        assert (status["phase"], status["progress"]["step"]) == ("Pending", "queued")
-        assert "lastAttempt" not in status
-        messages = {each["message"] for each in status["conditions"]}
-        assert messages == {"waits until helm has ended for other XApps"}
-        assert await cluster.wait_for(lambda: count(history) == 2, seconds=60.0)
-        progress = (cluster.xapp() or {})["status"]["progress"]
-        assert progress["step"] == "helm"
-        assert 20.0 < datetime.fromisoformat(progress["deadline"]).timestamp() - cluster.clock.now() < 30.0
-        await cluster.wait(100.0)
-        cluster.delete("other")
-        history.note("delete other")
-        await cluster.wait(200.0)
-        history.removed.clear()
-
-    history = run_history(settings.model_copy(update={"helm_concurrency": 1}), play)
-    assert history.outcome == "Ready InstallSucceeded"
 
 
 @pytest.mark.parametrize(("seconds", "writes"), [(1.0, 2), (5.0, 3)])

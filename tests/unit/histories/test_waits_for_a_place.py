@@ -11,7 +11,8 @@ import pytest
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import STORED_CHART, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
-from tests.unit.histories.situations.actions import create_other
+from tests.unit.histories.situations.actions import create_other, take_the_place
+from tests.unit.histories.test_status_writes import count
 from xapp_operator.config import Settings
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.kube.transport import ApiRequest
@@ -26,15 +27,6 @@ UNAVAILABLE = "Internal error occurred: etcdserver: request timed out"
 def narrow(settings: Settings) -> Settings:
     """Settings with one place for helm."""
     return settings.model_copy(update={"helm_concurrency": 1})
-
-
-async def take_the_place(history: History) -> None:
-    """Let the helm of another XApp run for about a minute."""
-    cluster = history.cluster
-    cluster.create(STORED_CHART)
-    cluster.helm.pause = 16.0
-    create_other(history)
-    assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=20.0)
 
 
 async def remove_other(history: History) -> None:
@@ -52,6 +44,33 @@ def status_of(history: History) -> Json:
 
 def seconds_of(time: str) -> float:
     return datetime.fromisoformat(time).timestamp()
+
+
+def test_a_long_wait_is_reported_as_that(narrow: Settings) -> None:
+    """Until helm runs, its timeout has not begun."""
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await take_the_place(history)
+        history.create(tag="one")
+        await cluster.wait(25.0)
+        assert count(history) == 0
+        await cluster.wait(10.0)
+        status = status_of(history)
+        assert status["progress"].keys() == {"step", "startedAt"}
+        assert (status["phase"], status["progress"]["step"]) == ("Pending", "queued")
+        assert "lastAttempt" not in status
+        messages = {each["message"] for each in status["conditions"]}
+        assert messages == {"waits until helm has ended for other XApps"}
+        assert await cluster.wait_for(lambda: count(history) == 2, seconds=60.0)
+        progress = status_of(history)["progress"]
+        assert progress["step"] == "helm"
+        assert 20.0 < seconds_of(progress["deadline"]) - cluster.clock.now() < 30.0
+        await cluster.wait(100.0)
+        await remove_other(history)
+
+    history = run_history(narrow, play)
+    assert history.outcome == "Ready InstallSucceeded"
 
 
 def test_it_does_not_count_towards_the_timeout_of_a_first_try(narrow: Settings) -> None:
