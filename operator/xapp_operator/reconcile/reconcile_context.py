@@ -102,7 +102,7 @@ class ReconcileRequest:
     def drop_values(self) -> None:
         """Drop the values from memory, which are not needed while helm waits or runs."""
         self.raw = {**self.raw, "spec": {key: value for key, value in obj(self.raw, "spec").items() if key != "values"}}
-        self.xapp = self.xapp.model_copy(update={"spec": self.xapp.spec.model_copy(update={"values": None})})
+        self.xapp = without_values(self.xapp)
 
     def restore(self, cached: CachedXApp | None) -> bool:
         """Take over the cached XApp and return True, unless it is another one or has another generation now."""
@@ -129,3 +129,8 @@ class ReconcileRequest:
     def step_version(self) -> tuple[str, int]:
         """Return what a helm step is for, as `CachedXApp.step_version` does."""
         return self.xapp.metadata.uid, self.xapp.metadata.generation
+
+
+def without_values(xapp: XApp) -> XApp:
+    """Return the XApp without its values, which may be large."""
+    return xapp.model_copy(update={"spec": xapp.spec.model_copy(update={"values": None})})

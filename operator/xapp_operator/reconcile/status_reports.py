@@ -28,7 +28,7 @@ from xapp_operator.domain.planning.unrecorded_steps import (
 )
 from xapp_operator.errors import KubeError, NotFound, XAppError
 from xapp_operator.reconcile.observe import Observation
-from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest, without_values
 from xapp_operator.reconcile.status.drift_reporting import find_begun_drift
 from xapp_operator.reconcile.status.status_draft import StatusDraft, attempt_from_status, utc
 from xapp_operator.reconcile.status.status_rendering import render_status
@@ -272,7 +272,7 @@ class _ProgressReport:
 
     def _keep(self, raw: JsonObject, xapp: XApp) -> None:
         self._raw = {key: value for key, value in raw.items() if key != "spec"}
-        self._xapp = xapp.model_copy(update={"spec": xapp.spec.model_copy(update={"values": None})})
+        self._xapp = without_values(xapp)
 
 
 def _is_requested(request: ReconcileRequest, observation: Observation) -> bool:
