@@ -201,7 +201,7 @@ class XAppMonitor:
             cache.store_written(body)
 
     def update_secret(self, key: CacheKey, version: int | None, live: LiveObject | None) -> None:
-        """Store a Secret; `version` is None if it was deleted, `live` also if it is not of a release.
+        """Store a Secret; `version` is None if it was deleted, `live` if it is not of a release.
 
         Secrets are watched in each namespace by itself, so the operator does that for all purposes at once.
         """
@@ -209,7 +209,7 @@ class XAppMonitor:
         if version is not None and version < known_version:
             return
         self._secrets.pop(key, None)
-        if known is not None and (live is None or live.owner != known.owner):
+        if known is not None and (version is None or live is None or live.owner != known.owner):
             self._on_event("DELETED", key, known)
         if live is not None and version is not None:
             self._secrets[key] = (version, live)

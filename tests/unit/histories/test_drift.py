@@ -27,6 +27,7 @@ NOTICED_SECONDS = 20.0
 ENABLED = {"mode": "enabled"}
 JOB = Target("batch", "v1", "jobs", NAMESPACE, "brief")
 CLUSTER_ROLE = Target("rbac.authorization.k8s.io", "v1", "clusterroles", "", "brief")
+SECRET = Target("", "v1", "secrets", NAMESPACE, "password")
 HPA = Target("autoscaling", "v2", "horizontalpodautoscalers", NAMESPACE, "scaler")
 
 
@@ -144,6 +145,24 @@ def test_an_enabled_correction_puts_everything_back_without_a_revision(settings:
     assert history.cluster.revisions == {1: "deployed"}
     (message,) = events(history, "DriftCorrected")
     assert message.startswith("ConfigMap hello (/data/tag")
+
+
+def test_a_deleted_secret_is_missed_and_comes_back(settings: Settings) -> None:
+    """The watch of Secrets is another one than that of the other kinds."""
+
+    async def play(history: History) -> None:
+        body = "apiVersion: v1\nkind: Secret\nmetadata: {name: password}\ntype: Opaque\nstringData: {tag: one}\n"
+        history.create(archive=store(history, password=body, tag=CONFIGMAP_TEMPLATE))
+        assert await history.cluster.wait_for(lambda: history.outcome.startswith("Ready"), seconds=60.0)
+        await history.cluster.wait(NOTICED_SECONDS)
+        history.cluster.server.delete(SECRET, {})
+        await wait_drifted(history, "True", "DriftDetected", "Secret password is missing")
+        assert "Secret password: is missing" in str((history.cluster.condition("Ready") or {})["message"])
+        history.edit(driftDetection=ENABLED)
+        await wait_drifted(history, "False", "DriftCorrected", "Secret password is missing")
+
+    history = run_history(settings, play)
+    assert history.outcome.startswith("Ready")
 
 
 def test_a_deleted_object_is_back_with_its_labels(settings: Settings) -> None:
