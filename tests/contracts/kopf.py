@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final
@@ -56,6 +56,9 @@ class RecordingRuntime:
 
     def update_repository(self, body: JsonObject, *, deleted: bool) -> None:
         """Nobody creates one here."""
+
+    def keep_listed(self, plural: str, namespace: str | None, uids: Collection[str], *, version: int) -> None:
+        """Nothing is kept here."""
 
     async def wait_removed(self, body: JsonObject, *, seconds: float) -> bool:
         assert seconds == DELETE_WAIT_SECONDS

@@ -17,7 +17,7 @@ import kopf
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import FIELD_MANAGER, FINALIZER, GROUP, REPOSITORY_PLURAL, VERSION, XAPP_PLURAL
 from xapp_operator.config import Settings
-from xapp_operator.handlers.kopf_connections import KopfConnections
+from xapp_operator.handlers.kopf_connections import KopfConnections, ListedObjects
 from xapp_operator.reconcile.runtime import OperatorRuntime
 
 DELETE_WAIT_SECONDS: Final = 5.0
@@ -104,7 +104,11 @@ async def run_operator(runtime: OperatorRuntime, settings: Settings, *, on_start
         Exception: of the first task of kopf that failed.
     """
     _quiet_kopf_logs()
-    connections = KopfConnections()
+
+    def keep_listed(listed: ListedObjects) -> None:
+        runtime.keep_listed(listed.plural, listed.namespace, listed.uids, version=listed.version)
+
+    connections = KopfConnections(keep_listed)
     tasks = await kopf.spawn_tasks(
         registry=build_registry(runtime),
         standalone=True,

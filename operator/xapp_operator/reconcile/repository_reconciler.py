@@ -6,7 +6,7 @@ Charts and versions are in the index cache of `charts`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Self
@@ -123,6 +123,21 @@ class RepositoryReconciler:
             self._queue.add(key)
         if before.model.spec != model.spec:
             self._reload(key)
+
+    def keep_listed(self, namespace: str | None, uids: Collection[str], *, version: int) -> set[str]:
+        """Forget the ChartRepositories of a namespace, or of all, that a list as of `version` does not have.
+
+        Returns:
+            The namespaces of those.
+        """
+        gone = [
+            key
+            for key, cached in self._cached.items()
+            if namespace in (None, key[0]) and cached.uid not in uids and cached.resource_version <= version
+        ]
+        for key in gone:
+            self._forget(key)
+        return {key[0] for key in gone}
 
     def _forget(self, key: NamespacedName) -> None:
         self._cached.pop(key, None)

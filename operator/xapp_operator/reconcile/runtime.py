@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final, Self
 
 from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import REPOSITORY_PLURAL, XAPP_PLURAL
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.signatures.signature_checker import SignatureChecker
 from xapp_operator.charts.sources.index_reader import PROCESSES_MEMORY_BYTES
@@ -196,7 +198,27 @@ class OperatorRuntime:
         self._update_secret_watch(text(obj(body, "metadata"), "namespace"))
 
     def delete_xapp(self, body: JsonObject) -> None:
-        key, uid = _key_and_uid(body)
+        self._forget_xapp(*_key_and_uid(body))
+
+    def keep_listed(self, plural: str, namespace: str | None, uids: Collection[str], *, version: int) -> None:
+        """Forget what was deleted while the watch was away: what a list of all objects does not have.
+
+        Args:
+            plural: the kind of the objects.
+            namespace: the namespace that was listed; None: all.
+            uids: of the objects that exist.
+            version: of the list; what is known of a later one stays.
+        """
+        if plural == XAPP_PLURAL:
+            for key in self._xapps.in_namespace(namespace):
+                known = self._xapps.get(key)
+                if known is not None and known.uid not in uids and known.resource_version <= version:
+                    self._forget_xapp(key, known.uid)
+        elif plural == REPOSITORY_PLURAL:
+            for changed in self.repositories.keep_listed(namespace, uids, version=version):
+                self._update_secret_watch(changed)
+
+    def _forget_xapp(self, key: NamespacedName, uid: str) -> None:
         if self._xapps.remove(key, uid):
             self._reconciler.forget(key, uid)
         else:

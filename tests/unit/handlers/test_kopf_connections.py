@@ -1,10 +1,13 @@
-"""kopf goes on with objects that are nested deeper than Python can decode or copy, and changes nothing in them."""
+"""kopf goes on with objects that are nested deeper than Python can decode or copy, and changes nothing in them.
+
+Its lists are reported, because it does not tell what is gone when it has listed again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,6 +20,7 @@ from xapp_operator.api.names import FINALIZER, GROUP, REPOSITORY_PLURAL, VERSION
 from xapp_operator.config import Settings
 from xapp_operator.domain.bounded_json import LEVELS_MAX
 from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, deeper_than
+from xapp_operator.handlers.kopf_connections import ListedObjects, _listed_objects
 from xapp_operator.handlers.kopf_operator import run_operator
 from xapp_operator.kube.credentials import ConnectionInfo
 from xapp_operator.reconcile.runtime import OperatorRuntime
@@ -43,6 +47,8 @@ class DeepApiServer:
     def __init__(self) -> None:
         self.listed: dict[str, list[str]] = {plural: [] for plural in KINDS}
         self.watched: dict[str, list[str]] = {plural: [] for plural in KINDS}
+        self.too_old: set[str] = set()
+        """The kinds whose next watch gets 410; from then on, nothing of them is listed."""
         self.patches: dict[str, list[JsonObject]] = {}
         self.tokens: set[str] = set()
         self.patched = asyncio.Event()
@@ -86,6 +92,11 @@ class DeepApiServer:
             return web.Response(text=body, content_type="application/json")
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
+        if plural in self.too_old:
+            self.too_old.remove(plural)
+            self.listed[plural].clear()
+            await response.write(b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n')
+            return response
         for each in self.watched[plural]:
             # In pieces, as a network delivers it.
             line = f'{{"type":"ADDED","object":{each}}}\n'.encode()
@@ -107,6 +118,7 @@ class Runtime:
 
     def __init__(self, server: str) -> None:
         self.bodies: dict[str, JsonObject] = {}
+        self.lists: list[tuple[str, str | None, set[str], int]] = []
         self.came = asyncio.Event()
         self.kube = SimpleNamespace(credentials=SimpleNamespace(connection=self._connection))
         self._server = server
@@ -129,6 +141,10 @@ class Runtime:
     def update_repository(self, body: JsonObject, *, deleted: bool) -> None:
         assert not deleted
         self.update_xapp(body)
+
+    def keep_listed(self, plural: str, namespace: str | None, uids: Collection[str], *, version: int) -> None:
+        self.lists.append((plural, namespace, set(uids), version))
+        self.came.set()
 
     async def wait_removed(self, body: JsonObject, *, seconds: float) -> bool:
         self.update_xapp(body)
@@ -194,3 +210,25 @@ async def test_deep_objects_that_are_deleted_lose_the_finalizer(levels: int) -> 
     async with api.serve() as server:
         await run_until(Runtime(server), api, names={name}, patched={name})
     assert [op for op in api.patches[name] if op["op"] != "test"] == [{"op": "remove", "path": "/metadata/finalizers"}]
+
+
+@pytest.mark.parametrize("plural", KINDS)
+async def test_what_is_listed_again_after_410_is_reported(plural: str) -> None:
+    api = DeepApiServer()
+    api.listed[plural].append(object_text("one-1", 1, kind=KINDS[plural]))
+    api.too_old.add(plural)
+    async with api.serve() as server:
+        runtime = Runtime(server)
+        async with running_kopf(runtime), asyncio.timeout(WAIT_SECONDS):
+            while len(lists := [each for each in runtime.lists if each[0] == plural]) < 2:
+                runtime.came.clear()
+                await runtime.came.wait()
+    assert lists == [(plural, None, {"uid-one-1"}, 1), (plural, None, set(), 1)]
+
+
+def test_only_a_whole_list_is_reported() -> None:
+    path = "/apis/xapp-operator.io/v1alpha1/namespaces/ran/xapps"
+    whole: JsonObject = {"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"uid": "a"}}]}
+    assert _listed_objects(path, whole) == ListedObjects("xapps", "ran", frozenset({"a"}), 7)
+    assert _listed_objects(path, {**whole, "metadata": {"resourceVersion": "7", "continue": "more"}}) is None
+    assert _listed_objects("/apis/xapp-operator.io/v1alpha1", {"resources": []}) is None

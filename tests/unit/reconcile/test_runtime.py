@@ -224,6 +224,52 @@ def test_an_xapp_with_the_name_of_one_that_is_gone_is_another_one(settings: Sett
     run_history(settings, play)
 
 
+def test_xapps_that_a_list_lacks_are_forgotten(settings: Settings) -> None:
+    """kopf does not tell that they were deleted while its watch was too old."""
+
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(20.0)
+        runtime, found = history.cluster.runtime, history.cluster.xapp()
+        assert runtime is not None
+        assert found is not None
+        key, version = ("ns", "hello"), int(found["metadata"]["resourceVersion"])
+        for plural, namespace, uids, listed in (
+            ("xapps", None, {found["metadata"]["uid"]}, version),
+            ("xapps", "another", set(), version),
+            ("xapps", None, set(), version - 1),
+            ("chartrepositories", None, set(), version),
+        ):
+            runtime.keep_listed(plural, namespace, uids, version=listed)
+            assert runtime._xapps.get(key) is not None
+        assert runtime._context.monitor.has_inventory(key)
+        runtime.keep_listed("xapps", "ns", set(), version=version)
+        assert runtime._xapps.get(key) is None
+        assert not runtime._context.monitor.has_inventory(key)
+        history.cluster.restart()
+
+    run_history(settings, play)
+
+
+def test_chart_repositories_that_a_list_lacks_are_forgotten(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def live() -> None:
+        async with _running(tmp_path, clock) as (cluster, runtime):
+            runtime.update_repository(_repository(7, secretRef={"name": "creds"}), deleted=False)
+            await asyncio.sleep(1.0)
+            for namespace, uids, version in ((None, {"r"}, 7), ("another", set(), 7), (None, set(), 6)):
+                runtime.keep_listed("chartrepositories", namespace, uids, version=version)
+                assert sum(runtime.repositories.count_ready()) == 1
+            assert cluster.server.watched.count("secrets") == 1
+            runtime.keep_listed("chartrepositories", None, set(), version=7)
+            await asyncio.sleep(1.0)
+            assert sum(runtime.repositories.count_ready()) == 0
+            assert cluster.server.watched.count("secrets") == 0
+
+    run_in_fake_time(live(), clock)
+
+
 def test_a_chart_goes_although_another_xapp_has_the_name_of_an_earlier_owner(settings: Settings) -> None:
     async def play(history: History) -> None:
         history.create(tag="one")
