@@ -76,6 +76,11 @@ class JumpAwareClock:
     def monotonic(self) -> float:
         return self._clock.monotonic()
 
+    @property
+    def has_jumped(self) -> bool:
+        """Return whether `corrected` may return another time than the one told."""
+        return len(self._periods) > 1
+
     def corrected(self, told: float) -> float:
         """Return what the clock as set at the last `now()` would have told when it told this time."""
         offset = self._periods[-1].offset

@@ -86,10 +86,16 @@ class FairSlots:
         finally:
             self.release(key)
 
+    def acquire_now(self, key: str) -> bool:
+        """Take a slot, if one is free for `key` and `key` does not wait for one already; return whether it has one."""
+        if not self.is_free(key) or key in self._waiting:
+            return False
+        self._held[key] += 1
+        return True
+
     async def acquire(self, key: str) -> None:
         """Wait for a slot; call `release` afterwards."""
-        if self.is_free(key) and key not in self._waiting:
-            self._held[key] += 1
+        if self.acquire_now(key):
             return
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(key, deque()).append(granted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +13,12 @@ UNLIMITED: Final = 2**60
 """Version 1 has no word for "no limit", but a number of about 2**63."""
 
 
+@cache
 def container_memory_limit(*, root: Path = CGROUP_ROOT, membership: Path = MEMBERSHIP) -> int | None:
-    """Return the lowest memory limit, in bytes, of this process's cgroup and those above it; None without one."""
+    """Return the lowest memory limit, in bytes, of this process's cgroup and those above it; None without one.
+
+    A process takes notice of it once.
+    """
     limits = [limit for path in _limit_files(root, membership) if (limit := _read_limit(path)) is not None]
     return min(limits, default=None)
 

@@ -10,6 +10,7 @@ Numbers and structures: linux/landlock.h, documented in Documentation/userspace-
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import os
 import stat
@@ -46,6 +47,7 @@ _SCOPE_ABI: Final = 6
 _ALL_SCOPES: Final = 0b11  # abstract Unix sockets and signals to processes outside
 
 
+@functools.cache
 def landlock_version() -> int:
     """Return the version of the kernel's Landlock interface, or 0 without Landlock."""
     version = _libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_CREATE_RULESET_VERSION))

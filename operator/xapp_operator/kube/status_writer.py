@@ -5,6 +5,7 @@ It sends only the difference, and nothing when there is none, so that a resync o
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -79,12 +80,12 @@ class StatusWriter:
         """
         kind = text(body, "kind")
         resource, known = _RESOURCE_BY_KIND[kind]
-        new_status = fit_status(new_status, kind=kind)
         latest = self._latest_known(body)
+        if not _find_changes(latest, new_status, known=known):
+            return None  # so it fits: it is stored
+        new_status = fit_status(new_status, kind=kind)
         attempt = 1
-        while patch := merge_patch(
-            latest.status, {key: value for key, value in latest.status.items() if key not in known} | new_status
-        ):
+        while patch := _find_changes(latest, new_status, known=known):
             try:
                 return await self._patch_status(resource, latest, patch)
             except Conflict:
@@ -113,6 +114,12 @@ class StatusWriter:
         read = _KnownStatus.from_object(body)
         written = self._recent_writes.get(read.uid)
         return written if written and int(written.version) > int(read.version) else read
+
+
+def _find_changes(latest: _KnownStatus, new_status: JsonObject, *, known: Collection[str]) -> JsonObject:
+    """Return the merge patch to `new_status`, which keeps all fields of the stored status but the `known` ones."""
+    kept = {key: value for key, value in latest.status.items() if key not in known}
+    return merge_patch(latest.status, kept | new_status)
 
 
 def merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:

@@ -101,7 +101,8 @@ class Observer:
     async def _observe(self, xapp: XApp, draft: StatusDraft) -> Observation:
         context, key = self._context, xapp.key
         requests = _annotation_requests(xapp, draft)
-        draft = replace(draft, attempt=requests.clear_attempt(draft.attempt))
+        attempt = requests.clear_attempt(draft.attempt)
+        draft = draft if attempt is draft.attempt else replace(draft, attempt=attempt)
         deleting = xapp.metadata.deletion_timestamp is not None
         running = context.held_releases.is_held_by_other((key[0], xapp.release_name), xapp.metadata.uid)
         unavailable = context.release_watch.unavailable(key[0])

@@ -206,15 +206,16 @@ class Reconciler:
                 await self._report_refusal(error, request, known)
             raise
         draft, attempt = request.draft, observation.requests.clear_attempt(request.draft.attempt)
-        if attempt is not None and attempt.digests == observation.desired:
-            attempt = replace(attempt, generation=request.xapp.metadata.generation)
+        generation = request.xapp.metadata.generation
+        if attempt is not None and attempt.digests == observation.desired and attempt.generation != generation:
+            attempt = replace(attempt, generation=generation)
         draft = replace(draft, attempt=attempt, release=observation.release, history=observation.history)
         request.draft = draft.with_handled(request.xapp, *observation.handled)
         return observation
 
     def _plan_input(self, request: ReconcileRequest, observation: Observation) -> PlanInput:
         xapp, deleted = request.xapp, request.xapp.metadata.deletion_timestamp
-        return PlanInput(
+        inputs = PlanInput(
             name=xapp.metadata.name,
             spec=xapp.spec,
             generation=xapp.metadata.generation,
@@ -231,7 +232,8 @@ class Reconciler:
             requests=observation.requests,
             now=self._clock.now(),
             backoff=self._backoff,
-        ).with_corrected_times(self._clock.corrected)
+        )
+        return inputs.with_corrected_times(self._clock.corrected) if self._clock.has_jumped else inputs
 
     async def _execute(self, action: Action, request: ReconcileRequest, observation: Observation) -> None:
         name, started, outcome = type(action).__name__, self._clock.monotonic(), "failed"

@@ -44,6 +44,7 @@ def test_without_a_jump_no_time_is_corrected(clocks: MachineClocks) -> None:
         clocks.tell(jump=JUMP_SECONDS)
         clocks.machine.offset -= JUMP_SECONDS
         assert clocks.jump_aware.corrected(told) == told
+        assert not clocks.jump_aware.has_jumped
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])
@@ -56,6 +57,7 @@ def test_what_was_told_before_during_and_after_a_jump_is_as_old_as_it_is(
     after = clocks.tell(jump=-jump if back else 0.0)
     clocks.tell()
     assert [clocks.age(each) for each in (before, during, after)] == [30.0, 20.0, 10.0]
+    assert clocks.jump_aware.has_jumped
 
 
 @pytest.mark.parametrize("jump", [20.0, -20.0, 5.0, -5.0])

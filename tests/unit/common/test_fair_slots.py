@@ -26,6 +26,19 @@ async def test_one_key_never_gets_the_last_two_slots() -> None:
     third.cancel()
 
 
+async def test_a_slot_is_taken_now_if_one_is_free_and_nobody_with_that_key_waits() -> None:
+    slots = FairSlots(3)
+    assert slots.acquire_now("a")
+    waiting = asyncio.ensure_future(slots.acquire("a"))
+    await _settle()
+    assert not slots.acquire_now("a"), "one key never gets the last two slots"
+    slots.release("a")
+    assert not slots.acquire_now("a"), "who waits comes first"
+    await waiting
+    assert slots.acquire_now("b")
+    assert (slots.held_by("a"), slots.held_by("b")) == (1, 1)
+
+
 async def test_a_free_slot_goes_to_the_key_that_holds_the_fewest() -> None:
     slots = FairSlots(2, per_key=2)
     await slots.acquire("flood")

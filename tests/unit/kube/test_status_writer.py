@@ -147,6 +147,15 @@ async def test_a_write_after_a_stale_read_starts_from_our_last_write(connect: Co
     assert server.body["status"] == {"phase": "Pending"}
 
 
+async def test_what_is_stored_is_not_cut_to_the_bounds_again(connect: Connect) -> None:
+    """A status that has not changed, as in most reconciles, costs one comparison."""
+    server = StatusServer()
+    writer = StatusWriter(await connect(server.handle))
+    body = stored(7, {"progress": {"step": "x" * 100_000}})
+    assert await writer.write(body, {"progress": {"step": "x" * 100_000}}) is None
+    assert server.requests == []
+
+
 async def test_a_newer_read_counts_more_than_our_last_write(connect: Connect) -> None:
     server = StatusServer()
     writer = StatusWriter(await connect(server.handle))

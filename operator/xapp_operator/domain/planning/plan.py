@@ -119,7 +119,8 @@ _SUSPENDED: Final = Wait(Reason.SUSPENDED, "suspended by spec.suspend: the relea
 
 def plan(inputs: PlanInput) -> Action:
     """Return what to do next about one XApp."""
-    effective = replace(inputs, attempt=inputs.requests.clear_attempt(inputs.attempt))
+    attempt = inputs.requests.clear_attempt(inputs.attempt)
+    effective = inputs if attempt is inputs.attempt else replace(inputs, attempt=attempt)
     action = _plan_with_last_known_digests(effective) or _first_match(effective)
     if not isinstance(action, Wait | Nothing):
         return end_tests_before(action, inputs)
@@ -145,9 +146,10 @@ def plan_after_error(error: XAppError, spec: XAppSpec, *, deleting: bool, again:
 def _plan_with_last_known_digests(inputs: PlanInput) -> Action | None:
     """Return the action while the source is unavailable; Install and Upgrade need the source."""
     last_known = _last_known_digests(inputs)
+    if last_known is None:
+        return None
     is_away = not isinstance(inputs.desired, SourcePending)  # a source that is being read may answer soon
-    known = replace(inputs, desired=last_known, source_unavailable=is_away)
-    action = None if last_known is None else _first_match(known)
+    action = _first_match(replace(inputs, desired=last_known, source_unavailable=is_away))
     if action == Nothing() and isinstance(inputs.desired, XAppError) and inputs.desired.permanent:
         return Nothing(f"the next upgrade will need its source: {inputs.desired.message}")
     return None if isinstance(action, Install | Upgrade) else action

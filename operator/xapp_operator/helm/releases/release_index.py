@@ -73,12 +73,12 @@ class ReleaseIndex:
     """Releases by (namespace, name)."""
 
     def __init__(self) -> None:
-        self._revisions: dict[ReleaseKey, dict[int, RevisionInfo]] = {}
+        self._revisions: dict[ReleaseKey, dict[int, RevisionInfo]] = {}  # by number, in this order
         self._first: dict[ReleaseKey, dict[str, int]] = {}  # the first revision of each attempt, perhaps deleted since
 
     def revisions(self, key: ReleaseKey) -> tuple[RevisionInfo, ...]:
         """Return the revisions of a release, oldest first; the newest decides the state of the release."""
-        return tuple(info for _, info in sorted(self._revisions.get(key, {}).items()))
+        return tuple(self._revisions.get(key, {}).values())
 
     def first_revision(self, key: ReleaseKey, info: RevisionInfo) -> int:
         """Return the first revision with the attempt of `info`: another helm has copied its labels from there."""
@@ -90,6 +90,8 @@ class ReleaseIndex:
         known, newest = revisions.get(info.revision), max(revisions, default=0)
         is_last = info.revision == newest
         revisions[info.revision] = info if known is None else _merge(known, info, is_last=is_last)
+        if info.revision < newest and known is None:
+            self._revisions[key] = revisions = dict(sorted(revisions.items()))
         first = self._first.setdefault(key, {})
         first[info.attempt] = min(info.revision, first.get(info.attempt, info.revision))
         if info.revision > newest:

@@ -178,14 +178,17 @@ class StatusDraft:
                 message=decision.message,
             )
         if not isinstance(decision, Nothing) or health is not HealthStatus.HEALTHY:
-            return replace(self, attempt=attempt)
+            return self if attempt is self.attempt else replace(self, attempt=attempt)
         if attempt.action == ROLLBACK and attempt.outcome in (AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED):
             return replace(self, attempt=None)  # it did not take place
-        succeeded = attempt.outcome is not AttemptOutcome.FAILED
-        return replace(self, attempt=replace(attempt, outcome=AttemptOutcome.SUCCEEDED) if succeeded else attempt)
+        if attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.SUCCEEDED):
+            return self
+        return replace(self, attempt=replace(attempt, outcome=AttemptOutcome.SUCCEEDED))
 
     def with_handled(self, xapp: XApp, *fields: RequestField) -> StatusDraft:
         """Return the draft with the annotations of `fields` marked as handled."""
+        if not fields:
+            return self
         values: dict[str, str | None] = {field: requested_value(xapp, field) for field in fields}
         return replace(self, handled=self.handled.model_copy(update=values))
 

@@ -144,6 +144,8 @@ class DeferredResolver(Generic[T]):
     async def _take_turn(self, key: NamespacedName, slots: FairSlots) -> bool:
         """Return whether `key` has a place now; otherwise `on_done` is called when it gets one."""
         turn = self._turns.get(key)
+        if turn is None and slots.acquire_now(key[0]):
+            return True
         if turn is None or turn.slots is not slots:
             self._drop_turn(key)
             turn = _Turn(slots, asyncio.create_task(slots.acquire(key[0]), name=f"place {key}"))
