@@ -8,6 +8,7 @@ selectors, partial metadata and watches. It knows no schemas, no admission, no R
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import re
 from collections import defaultdict
@@ -411,6 +412,7 @@ class FakeTransport(ApiTransport):
             await chunks.aclose()
 
 
+@functools.lru_cache(maxsize=1024)
 def parse_path(path: str) -> Target:
     """Return what a path of a collection or an object names.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
+
+import orjson
 
 from tests.support.fakes.json_patch import Json
 
@@ -48,8 +49,10 @@ def _fields(kind: str, value: Any) -> Json:
 
 def hand_over(before: Json, after: Json, *, manager: str = "") -> list[Json]:
     """Return the entries after an update: `manager` manages what it has changed, and nobody what is gone."""
-    old, new = dict(_leaves(before)), dict(_leaves(after))
-    entries: list[Json] = copy.deepcopy(before["metadata"].get("managedFields", []))
+    parts, new_parts = _managed_parts(before), _managed_parts(after)
+    equal = {key for key, part in parts.items() if key in new_parts and new_parts[key] == part}
+    old, new = dict(_leaves(parts, without=equal)), dict(_leaves(new_parts, without=equal))
+    entries: list[Json] = orjson.loads(orjson.dumps(before["metadata"].get("managedFields", [])))
     for path in [path for path, value in old.items() if path not in new or new[path] != value]:
         for entry in entries:
             _drop(entry["fieldsV1"], path)
@@ -66,10 +69,14 @@ def hand_over(before: Json, after: Json, *, manager: str = "") -> list[Json]:
     return [each for each in entries if each["fieldsV1"]]
 
 
-def _leaves(body: Json) -> Iterator[tuple[Path, Any]]:
+def _managed_parts(body: Json) -> Json:
     metadata = {key: value for key, value in body["metadata"].items() if key in ("annotations", "labels")}
     parts = {key: value for key, value in body.items() if key not in ("apiVersion", "kind", "status")}
-    yield from _leaves_below((), {**parts, "metadata": metadata})
+    return {**parts, "metadata": metadata}
+
+
+def _leaves(parts: Json, *, without: Set[str]) -> Iterator[tuple[Path, Any]]:
+    return _leaves_below((), {key: value for key, value in parts.items() if key not in without})
 
 
 def _leaves_below(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:

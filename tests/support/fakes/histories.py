@@ -287,13 +287,10 @@ class History:
         cluster.kill = None
         cluster.helm.faults.clear()
         since = cluster.clock.monotonic()
-        while True:
-            writes = len(cluster.writes)
-            await cluster.wait(QUIET_SECONDS)
-            if len(cluster.writes) == writes:
-                return
+        while (left := max(since, cluster.last_write_at) + QUIET_SECONDS - cluster.clock.monotonic()) > 0:
             late = cluster.clock.monotonic() - since > SETTLED_AFTER_MAX_SECONDS
             assert not late, f"never settles: {cluster.writes[-20:]}"
+            await cluster.wait(left)
 
     async def check_steady(self) -> None:
         """A settled XApp costs no write and no helm, and a healthy one no request at all."""

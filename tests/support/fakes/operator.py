@@ -65,6 +65,7 @@ class FakeCluster:
     kill: Kill | None = None
     writes: list[str] = field(default_factory=list)
     """Every write of the operator and of helm."""
+    last_write_at: float = 0.0
     lives: int = 0
     downtime: float = 1.0
     """Seconds until the operator starts again after a kill."""
@@ -165,14 +166,18 @@ class FakeCluster:
             self._die(f"killed before {what}")
 
         def done() -> None:
-            self.writes.append(what)
+            self._note_write(what)
             if kill is not None:
                 self._die(f"killed after {what}")
 
         return done
 
+    def _note_write(self, what: str) -> None:
+        self.writes.append(what)
+        self.last_write_at = self.clock.monotonic()
+
     def _die(self, why: str) -> None:
-        self.writes.append(why)
+        self._note_write(why)
         self._died.set()
         raise Killed
 
