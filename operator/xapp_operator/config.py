@@ -116,6 +116,10 @@ class Settings(BaseSettings):
     # Charts
     cache_dir: Path = Path(tempfile.gettempdir()) / "xapp-operator"
     """Folder of the chart cache. Default: `xapp-operator` in the folder for temporary files."""
+    work_dir: Path | None = None
+    """Folder for the working files of helm, which are small. Default: `helm` in the folder of the chart cache. A folder
+    in memory saves processor time.
+    """
     chart_max_bytes: int = Field(MIB, ge=1024)
     """Largest chart archive."""
     chart_max_unpacked_bytes: int = Field(20 * MIB, ge=1024)

@@ -33,6 +33,7 @@ from tests.bench.release_cost import (
 )
 from tests.localcluster import Cluster, LocalCluster
 from tests.localrun.cluster_setup import prepare_cluster
+from tests.localrun.session import work_folder
 from tests.support.chart_server import ChartServer
 from tests.support.operator import OperatorProcess
 from tests.support.workload import workload_chart
@@ -59,23 +60,25 @@ def main() -> None:
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     with tempfile.TemporaryDirectory() as folder:
         local = LocalCluster(Path(folder) / "cluster")
-        with local as cluster, ChartServer() as charts:
+        with local as cluster, ChartServer() as charts, work_folder(Path(folder)) as work:
             charts.add("workload", "0.1.0", workload_chart())
             prepare_cluster(cluster, ROOT)
-            _ReleaseBenchmark(local, cluster, charts, Path(folder), count).run(rounds)
+            _ReleaseBenchmark(local, cluster, charts, folder=Path(folder), work=work, count=count).run(rounds)
 
 
 class _ReleaseBenchmark:
     """Measures the ways to release in turns, so that a slower minute of the machine does not decide."""
 
-    def __init__(self, local: LocalCluster, cluster: Cluster, charts: ChartServer, folder: Path, count: int) -> None:
+    def __init__(
+        self, local: LocalCluster, cluster: Cluster, charts: ChartServer, *, folder: Path, work: Path, count: int
+    ) -> None:
         self._cluster = cluster
         self._charts = charts
         self._count = count
         self._chart = folder / "workload.tgz"
         self._chart.write_bytes(workload_chart())
         self._meter = CostMeter(local, cluster)
-        self._operator = OperatorProcess(cluster, folder)
+        self._operator = OperatorProcess(cluster, folder, {"XAPP_WORK_DIR": str(work)})
         self._seconds: defaultdict[str, list[float]] = defaultdict(list)
         self._costs: dict[str, Cost] = {}
 

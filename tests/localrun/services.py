@@ -80,8 +80,10 @@ METRICS_PORT = 31318
 """Port of the gateway's metrics, if the gateway has its default port; otherwise any free port."""
 
 
-def service_specs(*, cluster: Cluster, auth: str, port: int, cache: Path, namespace: str) -> list[ProcessSpec]:
-    """Describe operator and gateway for this cluster; ``cache`` keeps charts between runs."""
+def service_specs(
+    *, cluster: Cluster, auth: str, port: int, cache: Path, work: Path, namespace: str
+) -> list[ProcessSpec]:
+    """Describe operator and gateway for this cluster; ``cache`` keeps charts between runs, helm works in ``work``."""
     program = str(Path(sys.prefix) / "bin" / "xapp-operator")
     common = {
         "KUBECONFIG": str(cluster.kubeconfig),
@@ -98,6 +100,7 @@ def service_specs(*, cluster: Cluster, auth: str, port: int, cache: Path, namesp
         "XAPP_PROBE_PORT": "0",
         "XAPP_METRICS_PORT": "0",
         "XAPP_CACHE_DIR": str(cache / OPERATOR),
+        "XAPP_WORK_DIR": str(work / OPERATOR),
     }
     gateway: Mapping[str, str] = {
         "XAPP_AUTH": auth,
@@ -105,6 +108,7 @@ def service_specs(*, cluster: Cluster, auth: str, port: int, cache: Path, namesp
         "XAPP_PORT": str(port),
         "XAPP_METRICS_PORT": str(METRICS_PORT if port == DEFAULT_PORT else 0),
         "XAPP_CACHE_DIR": str(cache / GATEWAY),
+        "XAPP_WORK_DIR": str(work / GATEWAY),
     }
     return [
         ProcessSpec(name=OPERATOR, argv=(program, "run"), environment={**common, **operator}),

@@ -1,6 +1,8 @@
 """Starts everything that `make run` runs, in order, and stops it in reverse order."""
 
 import hashlib
+import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -44,9 +46,33 @@ _LEFTOVER_SECONDS = 10.0
 _INTERVAL_SECONDS = 0.2
 
 
+MEMORY = Path("/dev/shm")
+
+
 def cache_of_checkout(root: Path) -> Path:
     """Return the cache folder of one checkout: two operators must not share one."""
-    return cache_root() / "run" / hashlib.sha256(str(root).encode()).hexdigest()[:12]
+    return cache_root() / "run" / _short_hash(root)
+
+
+@contextmanager
+def work_folder(cache: Path, *, memory: Path = MEMORY) -> Iterator[Path]:
+    """Provide the folder in which helm works beside `cache`, in memory where that is possible; remove it at the end."""
+    folder = memory / f"xapp-operator-{os.getuid()}-{_short_hash(cache)}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        owned = folder.stat().st_uid == os.getuid()
+    except OSError:
+        owned = False
+    if not owned:  # there is no such file system, or another user was first
+        folder = cache / "work"
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _short_hash(path: Path) -> str:
+    return hashlib.sha256(str(path).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +106,7 @@ class Session:
         self._dashboard: DashboardBuild | None = None
         self._joining_node: BackgroundProcess | None = None
         self._services: Services | None = None
+        self._work = options.cache
         self._stack = ExitStack()
 
     def start(self) -> None:
@@ -95,6 +122,7 @@ class Session:
                 (str(ROOT / "hack" / "dashboard"), "build"), folder=ROOT, progress=progress
             )
             self._stack.callback(self._dashboard.stop)
+        self._work = self._stack.enter_context(work_folder(options.cache))
         cluster = self._stack.enter_context(self._cluster())
         real = f", with a real node at {cluster.node_address}" if cluster.node_address else ""
         progress(f"cluster: ready at {cluster.server}{real}")
@@ -242,6 +270,7 @@ Ctrl-C stops all of it.
             auth=self._options.auth,
             port=self._options.port,
             cache=self._options.cache,
+            work=self._work,
             namespace=cluster_setup.SYSTEM_NAMESPACE,
         )
         return Services(children, logs=self._layout.logs, folder=ROOT, say=self._console.progress)

@@ -50,6 +50,7 @@ app.kubernetes.io/component: {{ . }}
 {{- define "xapp-operator.commonEnv" -}}
 - {name: XAPP_DEFAULT_SERVICE_ACCOUNT, value: xapp-deployer}
 - {name: XAPP_CACHE_DIR, value: /var/cache/xapp-operator}
+- {name: XAPP_WORK_DIR, value: /run/xapp-operator/helm}
 - name: XAPP_LEADER_ELECTION_NAMESPACE
   valueFrom: {fieldRef: {apiVersion: v1, fieldPath: metadata.namespace}}
 - {name: XAPP_METRICS_HOST, value: 0.0.0.0}
@@ -148,6 +149,7 @@ app.kubernetes.io/component: {{ . }}
    "XAPP_NAMESPACES" "XAPP_PORT" "XAPP_PROBE_HOST" "XAPP_PROBE_PORT" "XAPP_REPOSITORY_DENIED_NETWORKS"
    "XAPP_SECRETS_WATCH" "XAPP_SESSION_MAX_SECONDS" "XAPP_SESSION_NAMESPACE" "XAPP_SESSION_SECRET"
    "XAPP_SIGNATURE_KEYS" "XAPP_TLS_CERT" "XAPP_TLS_KEY" "XAPP_TRUSTED_PROXIES" "XAPP_TRUST_FORWARDED_PROTO"
+   "XAPP_WORK_DIR"
 }}
 {{- range $all }}{{ $names = append $names .name }}{{ end }}
 {{- range .extra }}

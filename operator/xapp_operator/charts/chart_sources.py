@@ -204,7 +204,7 @@ class ChartSources:
     ) -> ResolvedChart:
         key = (request.repository, location)
         digest = location.digest or (self._digests.get(key) if use_cached_digest else None)
-        info = await asyncio.to_thread(self._cache.get_info, digest, source=location.cache_source) if digest else None
+        info = await self._cached_info(digest, source=location.cache_source) if digest else None
         if info:
             METRICS.record_chart_fetch(source=location.source_type, outcome="cached")
         else:
@@ -213,6 +213,10 @@ class ChartSources:
         return ResolvedChart(
             request=request, version=location.version, digest=info.digest, info=info, location=location
         )
+
+    async def _cached_info(self, digest: str, *, source: str) -> ChartInfo | None:
+        known = self._cache.known_info(digest, source=source)
+        return known or await asyncio.to_thread(self._cache.get_info, digest, source=source)
 
     async def _download_once(self, repository: Repository, location: ArchiveLocation) -> ChartFile:
         return await self._downloads.run(

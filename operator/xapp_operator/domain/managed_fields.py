@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final, cast
 
 import orjson
@@ -32,6 +33,9 @@ FIELDS_BYTES_MAX: Final = 256 * 1024
 
 OWN_KEYS: Final = frozenset({*REGISTRATION_LABELS, LABEL_COMPONENT})
 """Labels, and annotations of the same keys, that this operator writes on every object of a release."""
+
+SHARED_BYTES_MAX: Final = 8 * 1024
+"""Smaller fields are packed once for all objects that have the same, such as those of many releases of one chart."""
 
 _DIGEST_MARK: Final = b"#"  # zlib begins with another byte
 _STATUS: Final = "status"
@@ -63,6 +67,11 @@ def pack_helm_fields(body: JsonObject) -> bytes:
                 node = node[key]
             node["."] = {}
         fields = orjson.dumps(marked, option=orjson.OPT_SORT_KEYS)
+    return _compress_shared(fields) if len(fields) <= SHARED_BYTES_MAX else zlib.compress(fields, level=1)
+
+
+@lru_cache(maxsize=512)
+def _compress_shared(fields: bytes) -> bytes:
     return zlib.compress(fields, level=1)
 
 

@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from xapp_operator.api.json import integer, text
 from xapp_operator.common.bounded_process import ProcessResult, ProcessStarter, run_process
+from xapp_operator.common.off_loop import run_sized
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import landlock_version
 from xapp_operator.config import MIB, Settings
@@ -76,7 +77,7 @@ class HelmEngine:
         """Find helm and create a private folder.
 
         Args:
-            settings: `helm`, `helm_term_seconds` and `cache_dir` are used.
+            settings: `helm`, `helm_term_seconds`, `work_dir` and `cache_dir` are used.
             limits: how many processes, with how much memory. Default: those of the operator in `settings`.
             kubeconfig: the path or paths of KUBECONFIG.
             server: the URL of the API server, for a pod, which has no kubeconfig. With neither, only `template` works.
@@ -86,7 +87,7 @@ class HelmEngine:
             HelmError: if helm is not installed, or the folder for helm belongs to another user.
         """
         program = find_helm(settings.helm)
-        self._base = settings.cache_dir / "helm"
+        self._base = settings.work_dir or settings.cache_dir / "helm"
         self._grace = settings.helm_term_seconds
         self._workspace = Workspace(self._base)
         self.folder = self._workspace.folder  # every helm process works in it
@@ -286,7 +287,7 @@ class HelmEngine:
         if outcome.stdout_truncated:
             # The output contains the whole chart and is too long. The release itself is fine, so it is read in parts.
             return replace(await self._get_release(request), labelled=labelled)
-        return await asyncio.to_thread(parse_release, outcome, labelled=labelled)
+        return await run_sized(len(outcome.stdout), parse_release, outcome, labelled=labelled)
 
     async def _get_release(self, request: ReleaseOperation) -> ReleaseResult:
         metadata_output, manifest_output = await asyncio.gather(

@@ -6,10 +6,10 @@ helm accepts some manifests that this package does not read, such as YAML of whi
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 
 from xapp_operator.api.models import ReleaseStatus, XApp
+from xapp_operator.common.off_loop import run_sized
 from xapp_operator.domain.planning.plan_input import DEPLOYED, PENDING, AttemptOutcome, ObservedRelease
 from xapp_operator.errors import ChartInvalid, HelmError, NotFound, ReleaseRecordDamaged
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
@@ -119,7 +119,7 @@ async def read_inventory(
     """
     context.unreadable_manifests.pop(key, None)
     try:
-        references = await asyncio.to_thread(manifest_inventory, manifest)
+        references = await run_sized(len(manifest), manifest_inventory, manifest)
     except HelmError as error:
         problem = f"{error.message}. So the objects of the release are not known: change the chart or its values"
         context.monitor.forget_inventory(key)

@@ -245,8 +245,10 @@ class DriftDetector:
         return left if left > CLOCK_PRECISION_SECONDS else 0.0
 
     async def _compare(self, xapp: XApp, state: _ReleaseState, unknown: list[ReleaseObject]) -> None:
-        applied = await self._load_manifest(xapp, state.revision)
-        suspects = await asyncio.to_thread(_find_suspects, state, unknown, applied, at=self._clock.monotonic())
+        manifest = await self._load_manifest(xapp, state.revision)
+        applied, suspects = await asyncio.to_thread(
+            _find_suspects, xapp, state, unknown, manifest, at=self._clock.monotonic()
+        )
         if not suspects or self._pause(xapp.key) > 0:
             return
         again = any(map(state.was_compared, suspects))
@@ -266,12 +268,11 @@ class DriftDetector:
         if not all(succeeded):
             self._failures.record_repair(xapp.key, now=self._clock.monotonic())
 
-    async def _load_manifest(self, xapp: XApp, revision: int) -> Mapping[ManifestKey, AppliedObject]:
+    async def _load_manifest(self, xapp: XApp, revision: int) -> str:
         kept_revision, manifest = self._manifests.pop(xapp.key, (0, ""))
-        namespace, release = xapp.metadata.namespace, xapp.release_name
-        if kept_revision != revision:
-            manifest = (await read_release_record(self._kube, namespace, release, revision)).manifest
-        return await asyncio.to_thread(load_applied, manifest, release=release, namespace=namespace)
+        if kept_revision == revision:
+            return manifest
+        return (await read_release_record(self._kube, xapp.metadata.namespace, xapp.release_name, revision)).manifest
 
 
 def load_applied(manifest: str, *, release: str, namespace: str) -> dict[ManifestKey, AppliedObject]:
@@ -287,9 +288,16 @@ def load_applied(manifest: str, *, release: str, namespace: str) -> dict[Manifes
 
 
 def _find_suspects(
-    state: _ReleaseState, unknown: list[ReleaseObject], applied: Mapping[ManifestKey, AppliedObject], *, at: float
-) -> list[ReleaseObject]:
-    """Return the objects of which it is not certain that Helm manages all fields; note that it does of all others."""
+    xapp: XApp, state: _ReleaseState, unknown: list[ReleaseObject], manifest: str, *, at: float
+) -> tuple[Mapping[ManifestKey, AppliedObject], list[ReleaseObject]]:
+    """Return the objects of the manifest, and those of `unknown` of which Helm may not manage all fields any more.
+
+    `state` notes that Helm does of all others.
+
+    Raises:
+        HelmError: when the manifest cannot be read.
+    """
+    applied = load_applied(manifest, release=xapp.release_name, namespace=xapp.metadata.namespace)
     suspects = []
     for each in unknown:
         one, live = applied.get(_key_of(each)), each.live
@@ -299,7 +307,7 @@ def _find_suspects(
             state.store(each, Comparison(managed=live.helm_fields), at=at)
         else:
             suspects.append(each)
-    return suspects
+    return applied, suspects
 
 
 def _is_as_applied(helm_fields: bytes, body: JsonObject) -> bool:

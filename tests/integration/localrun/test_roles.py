@@ -107,7 +107,7 @@ def running(local: LocalCluster, folder: Path, *, port: int) -> Iterator[Service
             },
         )
         for spec in service_specs(
-            cluster=cluster, auth="kubernetes", port=port, cache=folder, namespace=SYSTEM_NAMESPACE
+            cluster=cluster, auth="kubernetes", port=port, cache=folder, work=folder, namespace=SYSTEM_NAMESPACE
         )
     ]
     with ExitStack() as stack:

@@ -7,7 +7,7 @@ to the chart of another tenant.
 
 Files appear whole, by an atomic rename or link, and a process verifies an archive when it first uses it. A `ChartFile`
 holds a shared lock (flock) on its archive for as long as it exists, and locked archives are not evicted; a new archive
-is locked before it appears. All methods block: call them in threads.
+is locked before it appears. All methods but `known_info` block: call them in threads.
 """
 
 from __future__ import annotations
@@ -102,9 +102,12 @@ class ChartCache:
         """Return the description of a chart, if this source has delivered it."""
         if not self._source_marker(digest, source).exists():
             return None
-        with self._lock:
-            cached = self._infos.get(digest)
-        return cached.info if cached else self._read_info(digest)
+        return self._info_in_memory(digest) or self._read_info(digest)
+
+    def known_info(self, digest: str, *, source: str) -> ChartInfo | None:
+        """Return what `get_info` returns if it is in memory: it only asks whether one file exists."""
+        info = self._info_in_memory(digest)
+        return info if info is not None and self._source_marker(digest, source).exists() else None
 
     def open(self, digest: str, *, source: str) -> ChartFile | None:
         """Return the archive of a chart, if it is cached and this source has delivered it."""
@@ -122,6 +125,11 @@ class ChartCache:
                 self._evict()
                 return ChartFile(self._path(info.digest), info, lock)
         raise OSError("the chart cache lost an archive that was just written")
+
+    def _info_in_memory(self, digest: str) -> ChartInfo | None:
+        with self._lock:
+            cached = self._infos.get(digest)
+        return cached.info if cached is not None else None
 
     def _read_info(self, digest: str) -> ChartInfo | None:
         try:

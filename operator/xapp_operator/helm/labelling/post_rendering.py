@@ -134,11 +134,26 @@ async def _read(path: Path) -> bytes | None:
 
 
 async def _write(descriptor: int, content: bytes) -> None:
+    """Write the whole manifest, and close the pipe: most manifests fit into it at once."""
+    written = _write_now(descriptor, content)
+    if written is None or written == len(content):
+        os.close(descriptor)
+        return
     loop, pipe = asyncio.get_running_loop(), os.fdopen(descriptor, "wb", buffering=0)
     transport, protocol = await loop.connect_write_pipe(
         lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), pipe
     )
     writer = asyncio.StreamWriter(transport, protocol, None, loop)
     with contextlib.closing(writer), contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        writer.write(content)
+        writer.write(memoryview(content)[written:])
         await writer.drain()
+
+
+def _write_now(descriptor: int, content: bytes) -> int | None:
+    """Return how many bytes the pipe takes without waiting, or None if nobody reads it any more."""
+    try:
+        return os.write(descriptor, content)
+    except BlockingIOError:
+        return 0
+    except BrokenPipeError:
+        return None

@@ -165,7 +165,8 @@ class HelmRunner:
                     slot = await stack.enter_async_context(self.slot(call.namespace, urgent=True))
                 stack.push_async_callback(slot.close)
             with self._workspace.call_folder() as folder:
-                await asyncio.to_thread(_write_files, folder, call)
+                if call.files or call.connection is not None:
+                    await asyncio.to_thread(_write_files, folder, call)
                 if call.post_rendering is not None:
                     await stack.enter_async_context(call.post_rendering.answering(folder))
                 outcome = await self._start(

@@ -37,7 +37,7 @@ class Workspace:
         if base.stat().st_uid != os.getuid():
             raise HelmError(
                 "the folder for helm belongs to another user, who could change what helm reads: "
-                "set XAPP_CACHE_DIR to a folder of the operator's own",
+                "set XAPP_WORK_DIR to a folder of the operator's own",
                 permanent=True,
             )
         self._lock_path, self._lock = _lock_new_file(base)

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from xapp_operator.api.json import JsonObject
+from xapp_operator.api.json import JsonObject, encode_json
 from xapp_operator.api.models import METHOD_REMOTE, XApp
 from xapp_operator.charts.archives.chart_cache import ChartFile
 from xapp_operator.charts.archives.chart_info import ChartInfo
@@ -20,6 +20,7 @@ from xapp_operator.charts.chart_sources import ChartSources, ResolvedChart
 from xapp_operator.charts.signatures.signature_checker import SignatureChecker, digest_of
 from xapp_operator.charts.stored_archives import check_declared_chart
 from xapp_operator.common.fair_slots import FairSlots
+from xapp_operator.common.off_loop import run_sized
 from xapp_operator.config import Settings
 from xapp_operator.domain.chart_values.values import advertise_address_layer, merge_values, values_digest
 from xapp_operator.domain.chart_values.yaml_values import dump_values
@@ -149,7 +150,7 @@ class ReleaseInputsResolver:
         try:
             async with self._values_slots.slot(xapp.metadata.namespace):
                 layers = await self._load_values_from(xapp)
-                digest = await asyncio.to_thread(_digest, lowest, layers, xapp.spec.user_values)
+                digest = await run_sized(_size(xapp, layers), _digest, lowest, layers, xapp.spec.user_values)
         except ValuesInvalid as error:
             if None not in versions:  # otherwise nobody tells when the files change
                 self._digests[xapp.key] = (cache_key, error)
@@ -168,7 +169,7 @@ class ReleaseInputsResolver:
         lowest = None if address is None else self._advertise_layer(chart.info, address)
         async with self._values_slots.slot(xapp.metadata.namespace):
             layers = await self._load_values_from(xapp)
-            return await asyncio.to_thread(self._build_inputs, xapp, chart, lowest, layers)
+            return await run_sized(_size(xapp, layers), self._build_inputs, xapp, chart, lowest, layers)
 
     def _build_inputs(
         self, xapp: XApp, chart: ChartFile, lowest: JsonObject | None, layers: list[JsonObject]
@@ -297,6 +298,11 @@ class ReleaseInputsResolver:
         )
         files = [await reader.read(source) for source in xapp.spec.values_from]
         return [await asyncio.to_thread(file.parse) for file in files]
+
+
+def _size(xapp: XApp, layers: Sequence[JsonObject]) -> int:
+    """Return the length of the values of an XApp as JSON."""
+    return sum(len(encode_json(each)) for each in (*layers, xapp.spec.user_values))
 
 
 def _digest(lowest: JsonObject | None, layers: Sequence[JsonObject], user_values: JsonObject) -> str:
