@@ -90,12 +90,12 @@ class Reconciler:
         self._failures: Counter[NamespacedName] = Counter()
         self._source_backoff = SourceBackoff(self._backoff)
         self.removals = Removals()
-        self._reports = StatusReports(context)
+        self.reports = StatusReports(context)
 
     def forget(self, key: NamespacedName, uid: str) -> None:
         context = self._context
         self.removals.forget(uid)
-        self._reports.forget(uid)
+        self.reports.forget(uid)
         self._failures.pop(key, None)
         self._source_backoff.forget(key)
         context.incompletely_labelled.discard(key)
@@ -141,11 +141,11 @@ class Reconciler:
             return  # the first list of releases brings the key back
         if cached.needs_all and not self._context.xapps.is_complete:
             return  # the last XApp of the first list brings it back
-        request = ReconcileRequest(raw=raw, xapp=xapp, draft=self._reports.load_draft(xapp))
+        request = ReconcileRequest(raw=raw, xapp=xapp, draft=self.reports.load_draft(xapp))
         try:
             await self._act_and_report(request)
         except Exception:
-            self._reports.keep(request)
+            self.reports.keep(request)
             raise
         finally:
             found = self._context.xapps.get(key)
@@ -169,7 +169,7 @@ class Reconciler:
             if self._is_outdated(planned):
                 # The status is about the spec that was planned for, although a write may have returned a newer one.
                 request.xapp = request.xapp.model_copy(update={"metadata": planned})
-                await self._reports.write(request, Wait(Reason.PROGRESSING, "the spec has changed"), observation)
+                await self.reports.write(request, Wait(Reason.PROGRESSING, "the spec has changed"), observation)
                 self._context.queue.add(key)
                 return
         else:
@@ -189,11 +189,12 @@ class Reconciler:
         if decision is None or request.status_refused:
             return
         with contextlib.suppress(KubeError):  # the error itself says more
-            await self._reports.write(request, decision, observation)
+            await self.reports.write(request, decision, observation)
 
     async def _observe(self, request: ReconcileRequest) -> Observation:
         """Return the facts, and take over into the draft what they mean for the status."""
         started, metrics = self._clock.monotonic(), self._context.metrics
+        self._context.queue.look_again(request.key)
         if (tested := self._context.test_runs.take_result(request.key)) is not None:
             request.draft = replace(request.draft, test=tested)
         try:
@@ -297,7 +298,7 @@ class Reconciler:
             rollback_cause=find_rollback_cause(action, request, root_cause=observation.live.message),
         )
         forced = before.with_handled(request.xapp, "force_at").handled  # not what is set while helm runs
-        unrecorded = self._reports.may_start_unrecorded(request, name, observation)
+        unrecorded = self.reports.may_start_unrecorded(request, name, observation)
         if isinstance(action, Install | Upgrade):
             request.draft = replace(request.draft, held_revision=None)
         if isinstance(action, Install):
@@ -306,7 +307,7 @@ class Reconciler:
         decision = Wait(Reason.PROGRESSING, _PROGRESS_MESSAGES[name])
         try:
             if not unrecorded:
-                await self._reports.write(request, decision, observation)
+                await self.reports.write(request, decision, observation)
         except XAppError:
             request.draft = before  # helm did not run
             raise
@@ -315,7 +316,7 @@ class Reconciler:
         match action:
             case Install() | Upgrade():
                 queued = before if unrecorded else request.draft
-                async with self._reports.progress(request, decision, observation, queued=queued) as on_start:
+                async with self.reports.progress(request, decision, observation, queued=queued) as on_start:
                     await deploy(action, request, context, attempt, handled=forced, on_start=on_start)
             case Rollback():
                 await rollback(action, request, context, attempt, previous=previous)
@@ -332,7 +333,7 @@ class Reconciler:
         handled = before.with_handled(request.xapp, "test_at")
         request.draft = replace(handled, test=run).with_settled_attempt(action.settled, observation.live.status)
         try:
-            await self._reports.write(request, action.settled, observation)
+            await self.reports.write(request, action.settled, observation)
         except XAppError:
             request.draft = before  # helm did not run
             raise
@@ -363,18 +364,19 @@ class Reconciler:
         request.draft = request.draft.with_settled_attempt(decision, observation.live.status)
         health, inputs = observation.live.status, self._plan_input(request, observation)
         delay = min(context.settings.resync_seconds, self._requeue_delay(request, decision))
-        if (postponed := self._reports.postponed_seconds(request, decision, observation)) is not None:
+        if (postponed := self.reports.postponed_seconds(request, decision, observation)) is not None:
             delay = min(delay, postponed)
-            self._reports.keep(request)
+            self.reports.keep(request, postponed=True)
         else:
-            await self._reports.write(request, decision, observation, retries=self._source_backoff.retries(key))
+            await self.reports.write(request, decision, observation, retries=self._source_backoff.retries(key))
         if request.draft.release.revision is not None and health is not HealthStatus.HEALTHY:
-            attempt = inputs.attempt
-            recently = attempt is not None and inputs.now - attempt.last_at < SLOW_RECHECK_AFTER_SECONDS
+            recently = inputs.attempt is not None and inputs.now - inputs.attempt.last_at < SLOW_RECHECK_AFTER_SECONDS
             delay = min(delay, UNHEALTHY_RECHECK_SECONDS if recently else SLOW_RECHECK_SECONDS)
         due_at = next_action_at(xapp.spec, inputs.observed, inputs.test, now=inputs.now, backoff=self._backoff)
         context.metrics.set_drifted_xapps(count=context.drift.drifted_xapps)
-        context.queue.add_after(key, max(min(delay, due_at - inputs.now), 0.0))
+        if observation.archive_owner_changes:
+            delay = min(delay, context.archive_backoff.next_repair_at(key) - self._clock.monotonic())
+        context.queue.set_delay(key, max(min(delay, due_at - inputs.now), 0.0))
 
     def _requeue_delay(self, request: ReconcileRequest, decision: Wait | Nothing) -> float:
         """Return the seconds until the next decision; waits without an end back off."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.models import HealthStatus
 from xapp_operator.api.names import REPOSITORY_PLURAL, XAPP_PLURAL
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.signatures.signature_checker import SignatureChecker
@@ -96,7 +97,7 @@ class OperatorRuntime:
         self._references = ReferencedObjects(kube, settings, secrets=self._secrets, on_change=self._on_reference_change)
         self._archives = ChartArchives(kube, settings, on_change=self._on_reference_change)
         self._monitor = XAppMonitor(
-            kube, settings, on_change=self._queue.add, is_secret_watched=self._secrets.is_watched
+            kube, settings, on_change=self._on_object_change, is_secret_watched=self._secrets.is_watched
         )
         self._secrets.subscribe(self._on_secret)
         self._networks = ClusterNetworks(kube, settings)
@@ -190,7 +191,8 @@ class OperatorRuntime:
             self._reconciler.forget(key, before.uid)  # deleted and created again while the watch was away
         # Not compared with `before`: a write of the status during the step may have brought the change into the cache.
         self._context.running_steps.interrupt_outdated(key, version=cached.step_version)
-        self._queue.add(key)
+        if not cached.own_write:
+            self._queue.add(key, version=cached.resource_version)
 
     def update_repository(self, body: JsonObject, *, deleted: bool) -> None:
         """Store a ChartRepository as the watch has returned it."""
@@ -284,6 +286,14 @@ class OperatorRuntime:
     def _on_secret_watch_status(self, namespace: str | None) -> None:
         for key in self._xapps.in_namespace(namespace):
             self._queue.add(key)
+
+    def _on_object_change(self, key: NamespacedName) -> None:
+        """Queue an XApp, unless its objects are still becoming healthy and its status can wait."""
+        found = self._xapps.get(key)
+        is_postponed = found is not None and self._reconciler.reports.is_postponed(found.uid)
+        if is_postponed and self._monitor.report(key).status is HealthStatus.PROGRESSING:
+            return  # the end of the wait brings the key back
+        self._queue.add(key)
 
     def _on_release_change(self, release: NamespacedName) -> None:
         for key in self._xapps.installers(*release):

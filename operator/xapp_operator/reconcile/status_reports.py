@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from xapp_operator.api.conditions import READY, Reason
@@ -32,7 +32,7 @@ from xapp_operator.reconcile.reconcile_context import ReconcilerContext, Reconci
 from xapp_operator.reconcile.status.drift_reporting import find_begun_drift
 from xapp_operator.reconcile.status.status_draft import StatusDraft, attempt_from_status, utc
 from xapp_operator.reconcile.status.status_rendering import render_status
-from xapp_operator.reconcile.watching.xapp_cache import small_metadata
+from xapp_operator.reconcile.watching.xapp_cache import differs_by_status, small_metadata
 from xapp_operator.telemetry.logs import get_logger
 
 PROGRESS_SECONDS: Final = 2.0
@@ -44,23 +44,36 @@ QUEUED: Final = Wait(Reason.PROGRESSING, "waits until helm has ended for other X
 _log = get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _Unwritten:
+    """What the stored status of one generation lacks."""
+
+    generation: int
+    draft: StatusDraft
+    postponed: bool
+
+
 class StatusReports:
     """The status of all XApps: what is stored, and what is not stored yet."""
 
     def __init__(self, context: ReconcilerContext) -> None:
         self._context = context
-        self._unwritten: dict[str, tuple[int, StatusDraft]] = {}  # by uid: generation, and what the status lacks
+        self._unwritten: dict[str, _Unwritten] = {}  # by uid
 
     def forget(self, uid: str) -> None:
         self._unwritten.pop(uid, None)
 
-    def keep(self, request: ReconcileRequest) -> None:
+    def keep(self, request: ReconcileRequest, *, postponed: bool = False) -> None:
         """Keep what the status lacks until the next reconcile.
 
         Otherwise helm would run again and again while the cluster refuses the status.
         """
         metadata = request.xapp.metadata
-        self._unwritten[metadata.uid] = (metadata.generation, request.draft)
+        self._unwritten[metadata.uid] = _Unwritten(metadata.generation, request.draft, postponed=postponed)
+
+    def is_postponed(self, uid: str) -> bool:
+        """Return whether the last reconcile has kept a status that would only say that objects are not healthy yet."""
+        return uid in self._unwritten and self._unwritten[uid].postponed
 
     def load_draft(self, xapp: XApp) -> StatusDraft:
         """Return what the stored status says, and what actions did that it lacks."""
@@ -69,8 +82,8 @@ class StatusReports:
         release = context.release_watch.get_release(key[0], xapp.release_name, attempt=draft.attempt)
         unwritten = self._unwritten.pop(xapp.metadata.uid, None)
         if unwritten is not None:
-            generation, newer = unwritten
-            draft = draft.with_unwritten(newer, xapp, same_generation=generation == xapp.metadata.generation)
+            same_generation = unwritten.generation == xapp.metadata.generation
+            draft = draft.with_unwritten(unwritten.draft, xapp, same_generation=same_generation)
             return draft.with_finished_upgrade(release, xapp)
         draft = draft.with_finished_upgrade(release, xapp)
         if xapp.status.observed_generation == xapp.metadata.generation:
@@ -185,7 +198,10 @@ class StatusReports:
             return None
         written = {**written, "metadata": small_metadata(written)}  # a step that waits keeps it
         after = XApp.model_validate(written)
-        context.xapps.put(written)
+        own_write = differs_by_status(raw, written)
+        cached = context.xapps.put(written, own_write=own_write)
+        if own_write:
+            context.queue.take_back(after.key, cached.resource_version)
         if (drifted := find_begun_drift(before, after)) is not None:
             context.events.record(written, event_type="Warning", reason=drifted.reason, message=drifted.message)
         return written, after

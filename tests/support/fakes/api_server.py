@@ -378,6 +378,7 @@ class FakeTransport(ApiTransport):
         self._server = server
         self._refuse = refuse
         self.latency: Callable[[ApiRequest], float] = lambda _: 0.0
+        self.response_latency: Callable[[ApiRequest], float] = lambda _: 0.0
         self._on_response = on_response
         self._around_write = around_write
         self.requests: list[ApiRequest] = []
@@ -395,6 +396,8 @@ class FakeTransport(ApiTransport):
             listener(request, response, identity)
         if done is not None:
             done()
+        if (seconds := self.response_latency(request)) > 0:
+            await asyncio.sleep(seconds)
         return response
 
     @asynccontextmanager

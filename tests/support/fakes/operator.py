@@ -77,6 +77,8 @@ class FakeCluster:
     """Called with each request of the operator; it may raise Refused."""
     latency: Callable[[ApiRequest], float] = lambda _: 0.0
     """Returns for how many seconds a request waits."""
+    response_latency: Callable[[ApiRequest], float] = lambda _: 0.0
+    """Returns for how many seconds a response waits, whose request has had its effect."""
     on_response: list[Callable[[ApiRequest, ApiResponse, RequestIdentity], None]] = field(default_factory=list)
     """Called with each request of the operator that is no watch, and the response to it."""
 
@@ -143,11 +145,15 @@ class FakeCluster:
             on_response=self.on_response,
         )
         self.transport.latency = self._find_latency
+        self.transport.response_latency = self._find_response_latency
         async with KubeClient(self.transport) as kube:
             runtime = OperatorRuntime(kube, self.settings, Metrics(), clock=self.clock, start_helm=self.start_helm)
             self.runtime = runtime
             async with runtime:
                 await KopfStandIn(kube, runtime).run()
+
+    def _find_response_latency(self, request: ApiRequest) -> float:
+        return self.response_latency(request)
 
     def _find_latency(self, request: ApiRequest) -> float:
         return self.latency(request)

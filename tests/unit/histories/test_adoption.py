@@ -402,8 +402,9 @@ def test_a_chart_that_does_not_render_is_named_when_it_adopts(settings: Settings
         fail_to_render(history)
         history.cluster.helm.refusals['{"tag": "two"}'] = Fault(NOT_RENDERED)
         create_other(history, "other", tag="two", adopt=True)
-        await history.cluster.wait(SECONDS)
-        assert "nil pointer" in condition(history, "Ready", "other")[2]
+        assert await history.cluster.wait_for(
+            lambda: "nil pointer" in condition(history, "Ready", "other")[2], seconds=SECONDS
+        )
 
     run_history(settings, play)
 

@@ -9,9 +9,17 @@ import pytest
 from tests.support.fakes.helm import FakeHelm, Fault, _Run
 from tests.support.fakes.histories import CONFIGMAP, STORED_CHART, History, run_history, xapp_body
 from tests.unit.histories.situations.actions import store
+from xapp_operator.api.models import XApp
 from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
+from xapp_operator.reconcile.status.status_draft import StatusDraft
+from xapp_operator.reconcile.status_reports import StatusReports
 
 STATUS = "PATCH /apis/xapp-operator.io/v1alpha1/namespaces/ns/xapps/hello/status"
+
+
+def is_status(request: ApiRequest) -> bool:
+    return f"{request.method} {request.path}" == STATUS
 
 
 def count(history: History) -> int:
@@ -30,6 +38,65 @@ def test_install_and_upgrade_that_are_quick_write_the_status_once_each(settings:
 
     history = run_history(settings, play)
     assert history.outcome == "Ready UpgradeSucceeded"
+
+
+@pytest.mark.parametrize("response_seconds", [0.0, 0.5], ids=["response before event", "event before response"])
+def test_xapp_is_not_looked_at_for_what_the_operator_does_itself(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, response_seconds: float
+) -> None:
+    """Neither its write of the status nor what helm does, which it sees when helm has ended, brings the key back."""
+    begun: list[XApp] = []
+    load_draft = StatusReports.load_draft
+
+    def note(self: StatusReports, xapp: XApp) -> StatusDraft:
+        begun.append(xapp)
+        return load_draft(self, xapp)
+
+    monkeypatch.setattr(StatusReports, "load_draft", note)
+
+    async def play(history: History) -> None:
+        history.cluster.server.lag, history.cluster.helm.pause = 0.1, 0.1
+        history.cluster.response_latency = lambda request: response_seconds if is_status(request) else 0.0
+        history.create(tag="one")
+        await history.cluster.wait(30.0)
+        assert history.outcome == "Ready InstallSucceeded"
+        assert len(begun) == 2, "the second because the operator has labelled the objects"
+
+    run_history(settings, play)
+
+
+@pytest.mark.parametrize("late", ["request", "response"])
+def test_what_a_user_changes_while_the_status_is_written_is_acted_on(settings: Settings, late: str) -> None:
+    """The write of the operator and the change of the user come as two events, in either order."""
+    late_writes: list[ApiRequest] = []
+
+    def delay(request: ApiRequest) -> float:
+        if not is_status(request):
+            return 0.0
+        late_writes.append(request)
+        return 1.0
+
+    async def play(history: History) -> None:
+        setattr(history.cluster, {"request": "latency", "response": "response_latency"}[late], delay)
+        history.create(tag="one")
+        while not late_writes:
+            await history.cluster.wait(0.1)
+        history.annotate("force-at", "now")
+        await history.cluster.wait(30.0)
+        assert history.cluster.revisions == {1: "superseded", 2: "deployed"}
+
+    run_history(settings, play)
+
+
+def test_status_that_somebody_else_writes_is_corrected(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(30.0)
+        history.cluster.edit({"status": {"phase": "Failed"}})
+        await history.cluster.wait(1.0)
+        assert (history.cluster.xapp() or {})["status"]["phase"] == "Deployed"
+
+    run_history(settings, play)
 
 
 def test_helm_that_takes_its_time_is_reported(settings: Settings) -> None:

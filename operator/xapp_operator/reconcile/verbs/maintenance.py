@@ -45,6 +45,4 @@ async def _update_archive_owners(
         await context.archive_owners.update(request.xapp, observation.archive_owner_changes)
     except KubeError as error:
         context.events.record_refusal(request.raw, error, otherwise=OWNERS_NOT_WRITTEN)
-        now = context.clock.monotonic()
-        context.archive_backoff.record_repair(request.key, now=now)
-        context.queue.add_after(request.key, context.archive_backoff.next_repair_at(request.key) - now)
+        context.archive_backoff.record_repair(request.key, now=context.clock.monotonic())

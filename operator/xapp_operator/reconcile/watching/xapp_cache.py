@@ -40,6 +40,7 @@ class CachedXApp:
     release_name: str  # empty: the name of the XApp
     depends_on: tuple[str, ...]
     data: bytes
+    own_write: bool = False  # see `XAppCache.put`
 
     @property
     def needs_all(self) -> bool:
@@ -94,12 +95,13 @@ class XAppCache:
     def get(self, key: NamespacedName) -> CachedXApp | None:
         return self._entries.get(key)
 
-    def put(self, raw: JsonObject) -> CachedXApp:
+    def put(self, raw: JsonObject, *, own_write: bool = False) -> CachedXApp:
         """Store `raw` unless a newer object of that name is stored; return what is stored then.
 
-        Events may arrive late, even of a deleted object whose name another object has now.
+        Events may arrive late, even of a deleted object whose name another object has now. `own_write` says that `raw`
+        is what the operator has written, and nobody has changed anything else: there is nothing to do about it.
         """
-        entry = _to_cached(raw)
+        entry = _to_cached(raw, own_write=own_write)
         metadata = obj(raw, "metadata")
         key = (text(metadata, "namespace"), text(metadata, "name"))
         known = self._entries.get(key)
@@ -249,7 +251,13 @@ def small_metadata(raw: JsonObject) -> JsonObject:
     return metadata
 
 
-def _to_cached(raw: JsonObject) -> CachedXApp:
+def differs_by_status(before: JsonObject, after: JsonObject) -> bool:
+    """Return whether two versions of an XApp differ by nothing but the status; another spec has another generation."""
+    first, second = small_metadata(before), small_metadata(after)
+    return {**first, "resourceVersion": None} == {**second, "resourceVersion": None}
+
+
+def _to_cached(raw: JsonObject, *, own_write: bool) -> CachedXApp:
     metadata, spec = small_metadata(raw), obj(raw, "spec")
     references = {(text(source, "kind"), text(source, "name")) for source in items(spec, "valuesFrom")}
     archive = obj(spec, "archive")
@@ -269,6 +277,7 @@ def _to_cached(raw: JsonObject) -> CachedXApp:
         release_name=text(spec, "releaseName"),
         depends_on=tuple(text(other, "name") for other in items(spec, "dependsOn")),
         data=encode_json({**raw, "metadata": metadata}),
+        own_write=own_write,
     )
 
 

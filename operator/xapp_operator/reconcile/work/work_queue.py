@@ -28,10 +28,11 @@ class WorkQueue:
         self._queued: dict[NamespacedName, float] = {}  # the keys in `_ready`, and since when, in this order
         self._processing: set[NamespacedName] = set()
         self._dirty: set[NamespacedName] = set()  # added while being processed
+        self._dirty_versions: dict[NamespacedName, int | None] = {}  # for a version of the object; None: for several
         self._delayed: dict[NamespacedName, asyncio.TimerHandle] = {}
 
     def __len__(self) -> int:
-        return len(self._queued) + len(self._dirty)
+        return len(self._queued) + len(self._dirty | self._dirty_versions.keys())
 
     @property
     def oldest_seconds(self) -> float:
@@ -42,9 +43,14 @@ class WorkQueue:
         since = next(iter(self._queued.values()), None)
         return 0.0 if since is None else self._clock.monotonic() - since
 
-    def add(self, key: NamespacedName) -> None:
-        """Queue `key`; while it is being processed, it is queued again afterwards."""
-        if key in self._processing:
+    def add(self, key: NamespacedName, *, version: int | None = None) -> None:
+        """Queue `key`; while it is being processed, it is queued again afterwards.
+
+        `version` says that the reason is this version of the object itself, which a job reads only when it begins.
+        """
+        if key in self._processing and version is not None:
+            self._dirty_versions[key] = version if self._dirty_versions.get(key, version) == version else None
+        elif key in self._processing:
             self._dirty.add(key)
         elif key not in self._queued:
             self._queued[key] = self._clock.monotonic()
@@ -52,6 +58,15 @@ class WorkQueue:
                 self._ready[key[0]] = deque()
                 self._arrived.put_nowait(key[0])
             self._ready[key[0]].append(key)
+
+    def look_again(self, key: NamespacedName) -> None:
+        """Note that the job of `key` looks at everything but the object now: earlier changes are no reason any more."""
+        self._dirty.discard(key)
+
+    def take_back(self, key: NamespacedName, version: int) -> None:
+        """Note that the job of `key` has written this version of the object itself, so that it is no reason."""
+        if self._dirty_versions.get(key) == version:
+            del self._dirty_versions[key]
 
     def add_after(self, key: NamespacedName, delay: float) -> None:
         """Queue `key` in `delay` seconds; of several delays of one key the earliest counts."""
@@ -61,6 +76,11 @@ class WorkQueue:
         if known is None or known.when() > at:
             self.cancel_delayed(key)
             self._delayed[key] = loop.call_at(at, self._add_delayed, key)
+
+    def set_delay(self, key: NamespacedName, delay: float) -> None:
+        """Queue `key` in `delay` seconds, and not at any time that was chosen before."""
+        self.cancel_delayed(key)
+        self.add_after(key, delay)
 
     def cancel_delayed(self, key: NamespacedName) -> None:
         if key in self._delayed:
@@ -84,8 +104,9 @@ class WorkQueue:
     def done(self, key: NamespacedName) -> None:
         """Mark the processing of `key` as finished; if it was added meanwhile, it is queued now."""
         self._processing.discard(key)
-        if key in self._dirty:
+        if key in self._dirty or key in self._dirty_versions:
             self._dirty.discard(key)
+            self._dirty_versions.pop(key, None)
             self.add(key)
 
     def _add_delayed(self, key: NamespacedName) -> None:

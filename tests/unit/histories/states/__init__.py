@@ -66,14 +66,14 @@ AT: Mapping[str, At] = {
     "unlocking after a rollback": At(Unlock, "_plan_pending", release="pending-rollback", attempt=Outcome.RUNNING),
     "rollback that is tried again": At(Wait, "plan_after_failed_attempt", release="failed", attempt=Outcome.FAILED),
     "rolling back by request": At(Rollback, "plan_requested_rollback", release="deployed", attempt=Outcome.SUCCEEDED),
-    "holding a revision": At(Nothing, "plan_held_revision", release="deployed", attempt=Outcome.SUCCEEDED),
+    "holding a revision": At(Nothing, "plan_held_revision", release="deployed", attempt=Outcome.RELEASED),
     "bringing a held revision back": At(Rollback, "plan_held_revision", release="failed", attempt=Outcome.SUCCEEDED),
     "held revision that is tried again": At(Wait, "plan_held_revision", release="failed", attempt=Outcome.FAILED),
     "a held revision is gone": At(Wait, "plan_held_revision", release="superseded", attempt=Outcome.SUCCEEDED),
     "requested rollback that is tried again": At(
         Wait, "plan_requested_rollback", release="failed", attempt=Outcome.FAILED
     ),
-    "ready": At(Nothing, release="deployed", attempt=Outcome.SUCCEEDED),
+    "ready": At(Nothing, release="deployed", attempt=Outcome.RELEASED),
     "degraded": At(Nothing, release="deployed", attempt=Outcome.SUCCEEDED),
     "suspended": At(Wait, "_plan_suspended", release="deployed", attempt=Outcome.SUCCEEDED),
     "suspended in an upgrade": At(Wait, "_plan_suspended", release="deployed", attempt=Outcome.INTERRUPTED),

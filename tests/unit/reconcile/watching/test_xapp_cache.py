@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from tests.unit.reconcile.xapps import raw
 from xapp_operator.api.json import obj
 from xapp_operator.api.names import ANNOTATION_VALUES_TEXT
-from xapp_operator.reconcile.watching.xapp_cache import XAppCache
+from xapp_operator.reconcile.watching.xapp_cache import XAppCache, differs_by_status
 
 KEY = ("ns", "hello")
 
@@ -286,3 +290,21 @@ def test_a_suspended_xapp_does_not_count_as_not_ready() -> None:
     put_with_ready(cache, "False", version=6)
     put_with_ready(cache, "False", version=7, suspend=True)
     assert not cache.not_ready_since()
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"status": {"phase": "Deployed"}}, True),
+        ({"metadata": {"resourceVersion": "2"}}, True),
+        ({"metadata": {"managedFields": [{"manager": "kubectl"}]}}, True),
+        ({"metadata": {"generation": 2}}, False),
+        ({"metadata": {"annotations": {"xapp-operator.io/retry-at": "now"}}}, False),
+        ({"metadata": {"finalizers": []}}, False),
+        ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, False),
+    ],
+)
+def test_versions_differ_by_the_status_alone(changed: dict[str, Any], *, expected: bool) -> None:
+    before: dict[str, Any] = {"metadata": {"name": "a", "generation": 1, "resourceVersion": "1", "finalizers": ["x"]}}
+    after = {**before, **changed, "metadata": {**before["metadata"], **changed.get("metadata", {})}}
+    assert differs_by_status(before, after) is expected

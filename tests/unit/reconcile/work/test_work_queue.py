@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+
+import pytest
 
 from tests.support.fakes.clock import FakeClock, run_in_fake_time
 from xapp_operator.reconcile.work.work_queue import NamespacedName, Workers, WorkQueue
@@ -75,6 +77,49 @@ async def test_key_is_not_processed_again_until_it_is_done() -> None:
         await jobs.end(A)
         assert await jobs.next() == A
         await jobs.end(A)
+        assert jobs.started.empty()
+
+
+@pytest.mark.parametrize(
+    ("adds", "ends", "again"),
+    [
+        ([1], lambda queue: queue.take_back(A, 1), False),
+        ([1], lambda queue: queue.take_back(A, 2), True),
+        ([1, 1], lambda queue: queue.take_back(A, 1), False),
+        ([1, 2], lambda queue: queue.take_back(A, 2), True),
+        ([1, 2, 2], lambda queue: queue.take_back(A, 2), True),
+        ([1, None], lambda queue: queue.take_back(A, 1), True),
+        ([None], lambda queue: queue.take_back(A, 1), True),
+        ([None], lambda queue: queue.look_again(A), False),
+        ([1], lambda queue: queue.look_again(A), True),
+        ([1, None], lambda queue: (queue.take_back(A, 1), queue.look_again(A)), False),
+        ([], lambda queue: (queue.take_back(A, 1), queue.look_again(A)), False),
+    ],
+)
+async def test_job_can_undo_what_it_has_written_or_seen_itself(
+    adds: list[int | None], ends: Callable[[WorkQueue], object], *, again: bool
+) -> None:
+    queue, jobs = WorkQueue(), Jobs()
+    async with running(queue, jobs):
+        queue.add(A)
+        assert await jobs.next() == A
+        for version in adds:
+            queue.add(A, version=version)
+        ends(queue)
+        assert len(queue) == int(again)
+        await jobs.end(A)
+        await settle()
+        assert jobs.started.empty() is not again
+
+
+async def test_chosen_delay_replaces_an_earlier_one() -> None:
+    queue, jobs = WorkQueue(), Jobs()
+    async with running(queue, jobs):
+        queue.add_after(A, 0)
+        queue.set_delay(A, 3600)
+        queue.add_after(B, 0)
+        assert await jobs.next() == B
+        await settle()
         assert jobs.started.empty()
 
 
