@@ -237,8 +237,6 @@ class State:
     """What keeps XApps in the state; it ends when they are to go on."""
     is_held: bool = False
     """Nothing, not even a deletion, goes on before that."""
-    source: bool = False
-    """The chart comes from a repository."""
     deleting: bool = False
 
 
@@ -355,9 +353,8 @@ def dependents(scene: Scene) -> Iterator[None]:
 
 
 STATES: Final[Mapping[str, State]] = {
-    "chart source is slow": State(source=True, enter=create_remote, holds=awaits_chart, surroundings=slow_source),
+    "chart source is slow": State(enter=create_remote, holds=awaits_chart, surroundings=slow_source),
     "chart source is down": State(
-        source=True,
         enter=create_remote,
         holds=has_reason("Ready", "False", "ChartPullFailed"),
         surroundings=failing_source,
