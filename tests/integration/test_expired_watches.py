@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.chaos.api_server_refusals import create_operator_account, expired_watches
+from tests.chaos.api_server_refusals import USER, create_operator_account, expired_watches
 from tests.chaos.network_link import NetworkLink
 from tests.localcluster import Binaries, Cluster, LocalCluster
 from tests.localcluster.cluster import ROOT
@@ -305,8 +305,20 @@ def test_objects_of_every_kind_that_were_deleted_are_missing(outage: Outage) -> 
 
 
 def test_objects_of_every_kind_that_were_created_are_there(outage: Outage) -> None:
-    outage.wait(lambda: ready_objects(outage.xapps, "gains") == len(SPECS), "every object", "gains")
-    outage.xapps.wait_ready("gains", seconds=SEEN_SECONDS)
+    """A reconcile then reads none of them: without their watches, it would."""
+    xapps, log = outage.xapps, outage.xapps.cluster.audit_log
+    assert log is not None
+    outage.wait(lambda: ready_objects(xapps, "gains") == len(SPECS), "every object", "gains")
+    xapps.wait_ready("gains", seconds=SEEN_SECONDS)
+    began = datetime.now(UTC)
+    xapps.kubectl("annotate", "xapp", "gains", "xapp-operator.io/reconcile-at=1")
+    outage.wait(lambda: xapps.status("gains").get("handled", {}).get("reconcileAt") == "1", "a reconcile", "gains")
+    requests = [
+        (each["verb"], each["requestURI"])
+        for each in read_audit_events(log, containing='"name":"gains-')
+        if each["user"]["username"] == USER and datetime.fromisoformat(each["requestReceivedTimestamp"]) >= began
+    ]
+    assert requests == []
 
 
 def test_objects_of_every_kind_that_were_changed_are_changed_back(outage: Outage) -> None:
