@@ -19,6 +19,7 @@ from tests.support.audit import read_audit_events
 from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive
 from tests.support.operator import OperatorProcess
+from tests.support.release_records import unpack_record
 from tests.support.workload import CONFIGMAP, DEPLOYMENT, SERVICE
 from tests.support.xapps import Json, XAppClient
 
@@ -175,9 +176,16 @@ class Scene:
         return actions[-1:] == [action]
 
     def records(self, name: str) -> dict[int, Record]:
-        listed = self.api.get(f"{SECRETS.format(self.namespace)}?labelSelector=owner%3Dhelm%2Cname%3D{name}")
-        items = [{"kind": "Secret", **each} for each in listed["items"]]
+        items = [{"kind": "Secret", **each} for each in self._secrets_of_records(name)]
         return parse_snapshot(items).records.get((self.namespace, name), {})
+
+    def deployed_greetings(self, name: str) -> list[str]:
+        """Return with which greeting each revision of a release was made."""
+        return [str(unpack_record(each)["config"]["greeting"]) for each in self._secrets_of_records(name)]
+
+    def _secrets_of_records(self, name: str) -> list[Json]:
+        listed = self.api.get(f"{SECRETS.format(self.namespace)}?labelSelector=owner%3Dhelm%2Cname%3D{name}")
+        return list(listed["items"])
 
     def objects(self, name: str) -> dict[str, str]:
         """Return the versions of all objects of an XApp and its release, by kind and name.
@@ -237,6 +245,8 @@ class State:
     """What keeps XApps in the state; it ends when they are to go on."""
     is_held: bool = False
     """Nothing, not even a deletion, goes on before that."""
+    refuses: bool = False
+    """Until then, each step fails, also that for the last spec."""
     deleting: bool = False
 
 
@@ -387,7 +397,7 @@ STATES: Final[Mapping[str, State]] = {
     "stalled": State(
         deployed=({},), values=BROKEN, enter=edit(**BROKEN), holds=has_reason("Stalled", "True", "UpgradeFailed")
     ),
-    "backing off": State(enter=create(values={}), holds=backs_off, surroundings=no_room),
+    "backing off": State(enter=create(values={}), holds=backs_off, surroundings=no_room, refuses=True),
     "holding a revision": State(deployed=({}, {"greeting": "two"}), enter=roll_back, holds=holds_revision),
     "suspended": State(deployed=({},), enter=Scene.suspend, holds=Scene.is_suspended),
     "uninstalling": State(

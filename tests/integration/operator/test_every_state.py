@@ -28,7 +28,6 @@ CHANGES: Final = 10
 SECONDS_BETWEEN: Final = 0.08
 CHANGES_SECONDS: Final = 1.0
 BROKEN_CHANGES: Final = (3, 7)
-REVISIONS_MAX: Final = 3
 KINDS_OF_RELEASE: Final = Counter(ConfigMap=1, Deployment=1, Pod=1, Service=1)
 
 
@@ -76,7 +75,7 @@ def check_removal(scene: Scene, name: str) -> None:
     scene.wait(lambda: scene.objects(name) == {}, f"the objects of {name} to be gone")
 
 
-def check_end(scene: Scene, name: str, greeting: str, before: Mapping[int, Record]) -> None:
+def check_end(scene: Scene, state: State, name: str, greeting: str, before: Mapping[int, Record]) -> None:
     """Check that an XApp becomes Ready with its last spec, without a revision that was lost or made twice.
 
     Nothing else of it exists than what a new release with these values consists of, and its records.
@@ -90,7 +89,9 @@ def check_end(scene: Scene, name: str, greeting: str, before: Mapping[int, Recor
     assert set(earlier) <= {"superseded", "failed"}
     for number, record in before.items():
         assert records[number].manifest_digest == record.manifest_digest
-    assert len(records) - len(before) <= REVISIONS_MAX
+    assert scene.deployed_greetings(name).count(greeting) == 1 or state.refuses
+    # How many specs in between are begun depends on the machine, but none is begun twice.
+    assert len(records) - len(before) <= CHANGES
     scene.wait(lambda: scene.kinds(name) == KINDS_OF_RELEASE, f"nothing else than the release of {name}")
 
 
@@ -126,10 +127,10 @@ def test_an_xapp_that_is_changed_suspended_or_deleted_in_any_state_converges(
         check_removal(scene, CHANGED)
         check_removal(scene, SUSPENDED)
     else:
-        check_end(scene, CHANGED, "last", before[CHANGED])
+        check_end(scene, state, CHANGED, "last", before[CHANGED])
         scene.edit(SUSPENDED, {"greeting": "resumed"})
         scene.wait(lambda: scene.is_suspended(SUSPENDED), "the change of a suspended XApp to be seen", xapp=SUSPENDED)
         assert scene.resting(SUSPENDED) == resting
         scene.patch(SUSPENDED, {"spec": {"suspend": False}})
-        check_end(scene, SUSPENDED, "resumed", before[SUSPENDED])
+        check_end(scene, state, SUSPENDED, "resumed", before[SUSPENDED])
     assert helm_watch.take() == []
