@@ -199,9 +199,9 @@ class StatusReports:
         written = {**written, "metadata": small_metadata(written)}  # a step that waits keeps it
         after = XApp.model_validate(written)
         own_write = differs_by_status(raw, written)
-        cached = context.xapps.put(written, own_write=own_write)
-        if own_write:
-            context.queue.take_back(after.key, cached.resource_version)
+        context.xapps.put(written, own_write=own_write)
+        if own_write:  # not the version in the cache, which may be a later one of a user
+            context.queue.take_back(after.key, int(after.metadata.resource_version))
         if (drifted := find_begun_drift(before, after)) is not None:
             context.events.record(written, event_type="Warning", reason=drifted.reason, message=drifted.message)
         return written, after

@@ -9,9 +9,11 @@ import pytest
 from tests.support.fakes.helm import FakeHelm, Fault, _Run
 from tests.support.fakes.histories import CONFIGMAP, STORED_CHART, History, run_history, xapp_body
 from tests.unit.histories.situations.actions import store
+from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import XApp
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest
+from xapp_operator.reconcile.runtime import OperatorRuntime
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.status_reports import StatusReports
 
@@ -82,6 +84,36 @@ def test_what_a_user_changes_while_the_status_is_written_is_acted_on(settings: S
         while not late_writes:
             await history.cluster.wait(0.1)
         history.annotate("force-at", "now")
+        await history.cluster.wait(30.0)
+        assert history.cluster.revisions == {1: "superseded", 2: "deployed"}
+
+    run_history(settings, play)
+
+
+def test_what_a_user_changes_is_acted_on_although_no_event_tells_of_the_write_before_it(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a watch was lost, a list has only the newest version: here the user's, before the response to the write."""
+    left_out: list[str] = []
+    update_xapp = OperatorRuntime.update_xapp
+
+    def update(self: OperatorRuntime, body: JsonObject) -> None:
+        if text(obj(body, "metadata"), "resourceVersion") not in left_out:
+            update_xapp(self, body)
+
+    monkeypatch.setattr(OperatorRuntime, "update_xapp", update)
+
+    async def play(history: History) -> None:
+        def change_at_once(request: ApiRequest) -> float:
+            if not is_status(request) or left_out:
+                return 0.0
+            left_out.append((history.cluster.xapp() or {})["metadata"]["resourceVersion"])
+            history.annotate("force-at", "now")
+            return 1.0
+
+        history.cluster.server.lag = 0.1
+        history.cluster.response_latency = change_at_once
+        history.create(tag="one")
         await history.cluster.wait(30.0)
         assert history.cluster.revisions == {1: "superseded", 2: "deployed"}
 
