@@ -75,6 +75,7 @@ class _ReleaseBenchmark:
         self._cluster = cluster
         self._charts = charts
         self._count = count
+        self._work = work
         self._chart = folder / "workload.tgz"
         self._chart.write_bytes(workload_chart())
         self._meter = CostMeter(local, cluster)
@@ -85,8 +86,8 @@ class _ReleaseBenchmark:
     def run(self, rounds: int) -> None:
         for namespace in ("warm", "single", *(f"{name}-{number}" for number in range(rounds) for name in NAMESPACES)):
             self._cluster.kubectl("create", "namespace", namespace)
-        asyncio.run(_pool(self._cluster, self._chart, "warm", 1))
-        single = asyncio.run(_pool(self._cluster, self._chart, "warm", 1, first=1))
+        asyncio.run(_pool(self._cluster, self._work, self._chart, "warm", 1))
+        single = asyncio.run(_pool(self._cluster, self._work, self._chart, "warm", 1, first=1))
         try:
             for number in range(rounds):
                 self._run_round(number, single)
@@ -104,7 +105,7 @@ class _ReleaseBenchmark:
         before, spent = self._meter.snapshot(), _children_seconds()
         with _available_deployments(XAppClient(self._cluster, f"pool-{number}")) as available:
             began = time.monotonic()
-            pool = asyncio.run(_pool(self._cluster, self._chart, f"pool-{number}", self._count))
+            pool = asyncio.run(_pool(self._cluster, self._work, self._chart, f"pool-{number}", self._count))
             spent = _children_seconds() - spent
             _take_all(available, {f"release-{each}" for each in range(self._count)})
             self._seconds[AVAILABLE_TITLE].append(time.monotonic() - began)
@@ -198,9 +199,9 @@ def _children_seconds() -> float:
     return spent.ru_utime + spent.ru_stime
 
 
-async def _pool(cluster: Cluster, chart: Path, namespace: str, count: int, *, first: int = 0) -> float:
+async def _pool(cluster: Cluster, work: Path, chart: Path, namespace: str, count: int, *, first: int = 0) -> float:
     slots = asyncio.Semaphore(POOL)
-    environment = {**cluster.env, "GOMAXPROCS": "1", "GOGC": "off"}
+    environment = {**cluster.env, "GOMAXPROCS": "1", "GOGC": "off", "KUBECACHEDIR": str(work / "pool")}
     flags = ("--server-side=true", "--force-conflicts", "--disable-openapi-validation", "--wait=hookOnly")
 
     async def install(number: int) -> None:
