@@ -33,9 +33,9 @@ from tests.bench.release_cost import (
 )
 from tests.localcluster import Cluster, LocalCluster
 from tests.localrun.cluster_setup import prepare_cluster
-from tests.localrun.session import work_folder
 from tests.support.chart_server import ChartServer
 from tests.support.operator import OperatorProcess
+from tests.support.work_folder import work_folder
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
 

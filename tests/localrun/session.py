@@ -1,8 +1,5 @@
 """Starts everything that `make run` runs, in order, and stops it in reverse order."""
 
-import hashlib
-import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -36,6 +33,7 @@ from tests.localrun.repository import chart_repository
 from tests.localrun.samples import APPLIED_XAPP, UPLOADED_XAPP, SampleFailed, SampleGatewayClient, Samples
 from tests.localrun.services import DEFAULT_PORT, GATEWAY, METRICS_PORT, OPERATOR, Services, service_specs
 from tests.localrun.signals import ParentMake
+from tests.support.work_folder import short_hash, work_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,33 +44,9 @@ _LEFTOVER_SECONDS = 10.0
 _INTERVAL_SECONDS = 0.2
 
 
-MEMORY = Path("/dev/shm")
-
-
 def cache_of_checkout(root: Path) -> Path:
     """Return the cache folder of one checkout: two operators must not share one."""
-    return cache_root() / "run" / _short_hash(root)
-
-
-@contextmanager
-def work_folder(cache: Path, *, memory: Path = MEMORY) -> Iterator[Path]:
-    """Provide the folder in which helm works beside `cache`, in memory where that is possible; remove it at the end."""
-    folder = memory / f"xapp-operator-{os.getuid()}-{_short_hash(cache)}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        owned = folder.stat().st_uid == os.getuid()
-    except OSError:
-        owned = False
-    if not owned:  # there is no such file system, or another user was first
-        folder = cache / "work"
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _short_hash(path: Path) -> str:
-    return hashlib.sha256(str(path).encode()).hexdigest()[:12]
+    return cache_root() / "run" / short_hash(root)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Unwritten:
+class _UnwrittenStatus:
     """What the stored status of one generation lacks."""
 
     generation: int
@@ -58,7 +58,7 @@ class StatusReports:
 
     def __init__(self, context: ReconcilerContext) -> None:
         self._context = context
-        self._unwritten: dict[str, _Unwritten] = {}  # by uid
+        self._unwritten: dict[str, _UnwrittenStatus] = {}  # by uid
 
     def forget(self, uid: str) -> None:
         self._unwritten.pop(uid, None)
@@ -69,7 +69,7 @@ class StatusReports:
         Otherwise helm would run again and again while the cluster refuses the status.
         """
         metadata = request.xapp.metadata
-        self._unwritten[metadata.uid] = _Unwritten(metadata.generation, request.draft, postponed=postponed)
+        self._unwritten[metadata.uid] = _UnwrittenStatus(metadata.generation, request.draft, postponed=postponed)
 
     def is_postponed(self, uid: str) -> bool:
         """Return whether the last reconcile has kept a status that would only say that objects are not healthy yet."""

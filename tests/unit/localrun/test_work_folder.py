@@ -1,10 +1,10 @@
-"""The folder in which helm works during `make run`."""
+"""The folder in which helm works during `make run`, benchmarks and histories."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.localrun.session import work_folder
+from tests.support.work_folder import work_folder
 
 
 def test_folder_is_in_memory_private_and_removed(tmp_path: Path) -> None:

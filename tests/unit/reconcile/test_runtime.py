@@ -17,6 +17,7 @@ import pytest
 from tests.support.fakes.api_server import FakeTransport, Refused, Target
 from tests.support.fakes.clock import START, FakeClock, run_in_fake_time
 from tests.support.fakes.histories import STORED_CHART, History, make_settings, run_history, xapp_body
+from tests.support.fakes.json_patch import Json
 from tests.support.fakes.kinds import KINDS
 from tests.support.fakes.operator import NAMESPACE, FakeCluster, fake_credentials
 from tests.unit.histories.test_memory import find
@@ -204,15 +205,21 @@ def test_a_stop_ends_everything(tmp_path: Path) -> None:
     run_in_fake_time(live(), clock)
 
 
+async def _deploy(history: History) -> tuple[OperatorRuntime, Json]:
+    """Deploy an XApp; return the operator and the XApp."""
+    history.create(tag="one")
+    await history.cluster.wait(20.0)
+    runtime, found = history.cluster.runtime, history.cluster.xapp()
+    assert runtime is not None
+    assert found is not None
+    return runtime, found
+
+
 def test_an_xapp_with_the_name_of_one_that_is_gone_is_another_one(settings: Settings) -> None:
     """The watch may have been away while it was deleted and created."""
 
     async def play(history: History) -> None:
-        history.create(tag="one")
-        await history.cluster.wait(20.0)
-        runtime, found = history.cluster.runtime, history.cluster.xapp()
-        assert runtime is not None
-        assert found is not None
+        runtime, found = await _deploy(history)
         monitor = runtime._context.monitor
         assert monitor.has_inventory(("ns", "hello"))
         runtime.update_xapp({**found, "metadata": {**found["metadata"], "resourceVersion": "100000"}})
@@ -228,11 +235,7 @@ def test_xapps_that_a_list_lacks_are_forgotten(settings: Settings) -> None:
     """kopf does not tell that they were deleted while its watch was too old."""
 
     async def play(history: History) -> None:
-        history.create(tag="one")
-        await history.cluster.wait(20.0)
-        runtime, found = history.cluster.runtime, history.cluster.xapp()
-        assert runtime is not None
-        assert found is not None
+        runtime, found = await _deploy(history)
         key, version = ("ns", "hello"), int(found["metadata"]["resourceVersion"])
         for plural, namespace, uids, listed in (
             ("xapps", None, {found["metadata"]["uid"]}, version),
