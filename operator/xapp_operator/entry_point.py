@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f" ({error.filename})" if error.filename else ""
         _log.error(
             "process failed",
-            error=f"{error.strerror or error}{where}: check XAPP_CACHE_DIR, XAPP_WORK_DIR, hosts and ports",
+            error=f"{error.strerror or error}{where}: check XAPP_CACHE_DIR, XAPP_WORK_DIR, host and port",
         )
         return 1
     except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import signal
 import socket
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.support.command_line import PROGRAM
+from tests.support.eventually import eventually
 from tests.unit.cli.test_help import commands
 from xapp_operator.cli import errors
 from xapp_operator.cli.app import HELP
@@ -41,6 +43,11 @@ def test_the_guide_and_the_help_name_every_exit_code() -> None:
     assert {int(code) for code in re.findall(r"\b(\d+) [a-z]", HELP.partition("Exit codes:")[2])} == EXIT_CODES
 
 
+def _sleeps(pid: int) -> bool:
+    """Tell whether a process is blocked. A signal just before a blocking call does not wake Python from that call."""
+    return "\nState:\tS" in Path(f"/proc/{pid}/status").read_text()
+
+
 def test_a_command_that_is_interrupted_says_so(home: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(60)
@@ -50,6 +57,7 @@ def test_a_command_that_is_interrupted_says_so(home: Path) -> None:
             connection, _ = silent.accept()
             with connection:
                 connection.recv(1)
+                asyncio.run(eventually(lambda: _sleeps(process.pid), what="a command that waits for its response"))
                 process.send_signal(signal.SIGINT)
                 _, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (INTERRUPTED, "interrupted: a change that was accepted goes on\n")
