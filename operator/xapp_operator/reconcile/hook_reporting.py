@@ -27,6 +27,7 @@ from xapp_operator.kube.resources import EVENTS
 from xapp_operator.monitor.hook_pods import find_hook_pod
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.watching.release_watch import read_release_record
+from xapp_operator.reconcile.watching.xapp_cache import keep_written
 from xapp_operator.telemetry.logs import get_logger
 
 FIRST_SECONDS: Final = 5.0
@@ -138,7 +139,8 @@ async def _find_cause(kube: KubeReader, hook: Hook, *, namespace: str) -> str:
 
 async def _write(request: ReconcileRequest, context: ReconcilerContext, report: HookReport) -> None:
     """Write the hook to the status, as an addition to what the operator wrote about the step."""
-    status = copy.deepcopy(obj(request.raw, "status"))
+    before = request.raw
+    status = copy.deepcopy(obj(before, "status"))
     if text(obj(status, "lastAttempt"), "outcome") != AttemptOutcome.RUNNING:
         return  # the status does not tell of the step yet
     what = f"it waits for the hook {report.hook.kind} {report.hook.name}"
@@ -147,6 +149,6 @@ async def _write(request: ReconcileRequest, context: ReconcilerContext, report: 
         if condition.get("type") in (READY, RECONCILING):
             condition["message"] = f"{text(condition, 'message')}; {addition}"
     obj(status, "lastAttempt")["hook"] = {"kind": report.hook.kind, "name": report.hook.name}
-    written: JsonObject | None = await context.status_writer.write(request.raw, status)
+    written: JsonObject | None = await context.status_writer.write(before, status)
     if written is not None:
-        context.xapps.put(written)
+        keep_written(context.xapps, context.queue, before, written)

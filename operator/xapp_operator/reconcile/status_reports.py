@@ -32,7 +32,7 @@ from xapp_operator.reconcile.reconcile_context import ReconcilerContext, Reconci
 from xapp_operator.reconcile.status.drift_reporting import find_begun_drift
 from xapp_operator.reconcile.status.status_draft import StatusDraft, attempt_from_status, utc
 from xapp_operator.reconcile.status.status_rendering import render_status
-from xapp_operator.reconcile.watching.xapp_cache import differs_by_status, small_metadata
+from xapp_operator.reconcile.watching.xapp_cache import keep_written, small_metadata
 from xapp_operator.telemetry.logs import get_logger
 
 PROGRESS_SECONDS: Final = 2.0
@@ -198,10 +198,7 @@ class StatusReports:
             return None
         written = {**written, "metadata": small_metadata(written)}  # a step that waits keeps it
         after = XApp.model_validate(written)
-        own_write = differs_by_status(raw, written)
-        context.xapps.put(written, own_write=own_write)
-        if own_write:  # not the version in the cache, which may be a later one of a user
-            context.queue.take_back(after.key, int(after.metadata.resource_version))
+        keep_written(context.xapps, context.queue, raw, written)
         if (drifted := find_begun_drift(before, after)) is not None:
             context.events.record(written, event_type="Warning", reason=drifted.reason, message=drifted.message)
         return written, after

@@ -18,7 +18,7 @@ from xapp_operator.api.json import JsonObject, encode_json, integer, items, obj,
 from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_VALUES_TEXT
 from xapp_operator.domain.planning.dependencies import cycle_members, find_cycle
-from xapp_operator.reconcile.work.work_queue import NamespacedName
+from xapp_operator.reconcile.work.work_queue import NamespacedName, WorkQueue
 
 RELEASE: Final = "Release"
 """Stands for a Helm release where the kind of an object is expected."""
@@ -251,7 +251,29 @@ def small_metadata(raw: JsonObject) -> JsonObject:
     return metadata
 
 
-def differs_by_status(before: JsonObject, after: JsonObject) -> bool:
+def keep_written(xapps: XAppCache, queue: WorkQueue, before: JsonObject, written: JsonObject) -> None:
+    """Keep an XApp as the response to a write of its status has returned it.
+
+    A change of a user that the response brings queues the key at once: the event of that change may come after the
+    next write, and is then no news.
+
+    Args:
+        xapps: where it is kept.
+        queue: has the key of the XApp.
+        before: the XApp that was written to.
+        written: the response.
+    """
+    own_write = _differs_by_status(before, written)
+    xapps.put(written, own_write=own_write)
+    metadata = obj(written, "metadata")
+    key, version = (text(metadata, "namespace"), text(metadata, "name")), int(text(metadata, "resourceVersion"))
+    if own_write:  # not the version in the cache, which may be a later one of a user
+        queue.take_back(key, version)
+    else:
+        queue.add(key, version=version)
+
+
+def _differs_by_status(before: JsonObject, after: JsonObject) -> bool:
     """Return whether two versions of an XApp differ by nothing but the status; another spec has another generation."""
     first, second = small_metadata(before), small_metadata(after)
     return {**first, "resourceVersion": None} == {**second, "resourceVersion": None}

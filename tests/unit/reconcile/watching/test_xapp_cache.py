@@ -9,7 +9,8 @@ import pytest
 from tests.unit.reconcile.xapps import raw
 from xapp_operator.api.json import obj
 from xapp_operator.api.names import ANNOTATION_VALUES_TEXT
-from xapp_operator.reconcile.watching.xapp_cache import XAppCache, differs_by_status
+from xapp_operator.reconcile.watching.xapp_cache import XAppCache, keep_written
+from xapp_operator.reconcile.work.work_queue import WorkQueue
 
 KEY = ("ns", "hello")
 
@@ -292,19 +293,51 @@ def test_a_suspended_xapp_does_not_count_as_not_ready() -> None:
     assert not cache.not_ready_since()
 
 
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        ({"status": {"phase": "Deployed"}}, True),
-        ({"metadata": {"resourceVersion": "2"}}, True),
-        ({"metadata": {"managedFields": [{"manager": "kubectl"}]}}, True),
-        ({"metadata": {"generation": 2}}, False),
-        ({"metadata": {"annotations": {"xapp-operator.io/retry-at": "now"}}}, False),
-        ({"metadata": {"finalizers": []}}, False),
-        ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, False),
-    ],
-)
-def test_versions_differ_by_the_status_alone(changed: dict[str, Any], *, expected: bool) -> None:
-    before: dict[str, Any] = {"metadata": {"name": "a", "generation": 1, "resourceVersion": "1", "finalizers": ["x"]}}
-    after = {**before, **changed, "metadata": {**before["metadata"], **changed.get("metadata", {})}}
-    assert differs_by_status(before, after) is expected
+CHANGES = [
+    ({"status": {"phase": "Deployed"}}, True),
+    ({"metadata": {"managedFields": [{"manager": "kubectl"}]}}, True),
+    ({"metadata": {"generation": 3}}, False),
+    ({"metadata": {"annotations": {"xapp-operator.io/retry-at": "now"}}}, False),
+    ({"metadata": {"finalizers": []}}, False),
+    ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, False),
+]
+"""What the response to a write of the status brings, and whether it is the operator's own alone."""
+
+
+def written(changed: dict[str, Any], *, version: int) -> dict[str, Any]:
+    body = raw()
+    metadata = {**body["metadata"], "resourceVersion": str(version), **changed.get("metadata", {})}
+    return {**body, **changed, "metadata": metadata}
+
+
+def work_on_key() -> tuple[XAppCache, WorkQueue]:
+    """Return a cache with the XApp, and a queue of which a job has taken its key."""
+    cache, queue = XAppCache(), WorkQueue()
+    cache.put(raw())
+    queue.add(KEY)
+    assert queue.take("ns") == KEY
+    return cache, queue
+
+
+@pytest.mark.parametrize(("changed", "own_write"), CHANGES)
+def test_write_is_no_reason_to_look_again_unless_it_brings_a_change(
+    changed: dict[str, Any], *, own_write: bool
+) -> None:
+    cache, queue = work_on_key()
+    queue.add(KEY, version=6)  # the event of this write came first
+    keep_written(cache, queue, raw(), written(changed, version=6))
+    entry = cache.get(KEY)
+    assert entry is not None
+    assert (entry.resource_version, entry.own_write, len(queue)) == (6, own_write, int(not own_write))
+
+
+@pytest.mark.parametrize(("changed", "own_write"), CHANGES)
+def test_change_that_a_write_brings_is_looked_at_although_another_write_comes_before_its_event(
+    changed: dict[str, Any], *, own_write: bool
+) -> None:
+    cache, queue = work_on_key()
+    first = written(changed, version=6)
+    keep_written(cache, queue, raw(), first)
+    keep_written(cache, queue, first, {**first, "metadata": {**first["metadata"], "resourceVersion": "7"}})
+    assert cache.put(first).own_write  # the event is no news any more
+    assert len(queue) == int(not own_write)
