@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -87,6 +88,7 @@ def _package_of(key: Key) -> str:
 
 def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it too ends the trials and removes their folders
     modules = _modules(options.modules or list(TESTS))
     tests = options.tests or sorted({each for path in modules for each in TESTS[_package_of_path(path)]})
     mutants = _sample([mutant for path in modules for mutant in mutants_of(path)], options.sample, options.seed)

@@ -31,6 +31,7 @@ from _pytest.runner import runtestprotocol
 
 from tests.mutation.mutants import Mutant
 from tests.mutation.tested_lines import PYTEST_OPTIONS
+from tests.support.work_folder import MEMORY_VARIABLE, memory_folder
 
 MEMORY_BYTES = 4 * 2**30
 SHORTEST_LIMIT_S = 20.0
@@ -243,16 +244,20 @@ def _reap(running: dict[int, _Fork], report: Report) -> None:
 
 
 class _Fork:
-    """A process of its own group that tries one mutant in a folder of its own."""
+    """A process of its own group that tries one mutant in folders of its own, on disk and in memory.
+
+    The parent removes them: a killed process removes nothing, and a test that fails leaves the fixtures of its session.
+    """
 
     def __init__(self, trial: Trial, run: Callable[[Trial], int]) -> None:
         self.trial = trial
         self.deadline = time.monotonic() + trial.limit_s
         self._folder = tempfile.mkdtemp(prefix="mutant-")
+        self._memory = _make_memory_folder()
         sys.stdout.flush()
         self._pid = os.fork()
         if self._pid == 0:
-            _become(self._folder, lambda: run(trial))
+            _become(self._folder, self._memory or self._folder, lambda: run(trial))
         self.descriptor = os.pidfd_open(self._pid)
 
     def end(self) -> int:
@@ -262,11 +267,20 @@ class _Fork:
                 kill(self._pid, signal.SIGKILL)
         _, status = os.waitpid(self._pid, 0)
         os.close(self.descriptor)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        for folder in filter(None, (self._folder, self._memory)):
+            shutil.rmtree(folder, ignore_errors=True)
         return os.waitstatus_to_exitcode(status)
 
 
-def _become(folder: str, run: Callable[[], int]) -> None:
+def _make_memory_folder() -> str | None:
+    """Return a new folder in memory; None: there is no such file system."""
+    try:
+        return tempfile.mkdtemp(prefix="mutant-", dir=memory_folder())
+    except OSError:
+        return None
+
+
+def _become(folder: str, memory: str, run: Callable[[], int]) -> None:
     """Run in a fork and never return."""
     status = _KILLED
     try:
@@ -276,6 +290,7 @@ def _become(folder: str, run: Callable[[], int]) -> None:
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
         os.environ["TMPDIR"] = os.environ["PYTEST_DEBUG_TEMPROOT"] = folder
+        os.environ[MEMORY_VARIABLE] = memory
         tempfile.tempdir = None
         status = run()
     finally:

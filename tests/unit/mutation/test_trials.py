@@ -57,6 +57,21 @@ def test_tests_of_coroutines_run_as_always_in_a_trial(tmp_path: Path) -> None:
     assert survived > killed  # what raises is killed
 
 
+def test_a_trial_that_is_killed_leaves_no_folder(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.unit.mutation.killed_trials", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+    assert done.stdout.split() == [Outcome.KILLED.name, Outcome.TIMED_OUT.name], done.stderr
+    folders = [Path(file.read_text()) for file in tmp_path.iterdir()]
+    assert len(folders) == len(set(folders)) == 2
+    assert [folder for folder in folders if folder.parent.exists()] == []  # each is in the folder of its trial
+
+
 def test_the_tests_of_the_line_come_before_those_of_its_function() -> None:
     text = "async def f(a):\n    await a\n    g(1)\n\nasync def h():\n    g(2)\n"
     path = str(PACKAGE / "domain/m.py")
