@@ -85,6 +85,7 @@ class ChartCache:
         self._verified: dict[str, int] = {}
         self._shared_locks: weakref.WeakValueDictionary[str, _SharedLock] = weakref.WeakValueDictionary()
         self._lock = threading.RLock()
+        self._infos_lock = threading.Lock()  # never held while a file is read, so `known_info` can run on an event loop
 
     def prepare(self) -> None:
         """Create the folder. Raises PermissionError when another user could change its contents."""
@@ -127,7 +128,7 @@ class ChartCache:
         raise OSError("the chart cache lost an archive that was just written")
 
     def _info_in_memory(self, digest: str) -> ChartInfo | None:
-        with self._lock:
+        with self._infos_lock:
             cached = self._infos.get(digest)
         return cached.info if cached is not None else None
 
@@ -161,7 +162,7 @@ class ChartCache:
 
     def _cache_info(self, info: ChartInfo, size: int) -> None:
         if size <= _INFO_BYTES_IN_MEMORY:
-            with self._lock:
+            with self._infos_lock:
                 self._infos[info.digest] = _SizedInfo(info, size)
 
     def _acquire_shared_lock(self, digest: str) -> _SharedLock | None:
@@ -248,7 +249,8 @@ class ChartCache:
         with self._lock, self._exclusive_lock(digest) as is_unused:
             if not is_unused and self._path(digest).name in entry.names:
                 return False
-            self._infos.pop(digest, None)
+            with self._infos_lock:
+                self._infos.pop(digest, None)
             self._verified.pop(digest, None)
             for name in entry.names:
                 (self._folder / name).unlink(missing_ok=True)

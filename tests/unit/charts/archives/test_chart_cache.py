@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import multiprocessing
 import os
 import threading
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.charts import chart_archive
+from tests.support.eventually import eventually
 from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.chart_cache import ChartCache, ChartFile
 from xapp_operator.charts.archives.inspection import inspect_archive
@@ -141,6 +144,29 @@ def test_an_archive_evicted_by_another_process_is_missing(make: Make) -> None:
     store(make(max_bytes=1), noise(1))
     assert cache.open(digest, source=SOURCE) is None
     assert cache.get_info(digest, source=SOURCE) is None
+
+
+async def test_what_is_in_memory_is_known_while_another_process_has_the_archive(make: Make) -> None:
+    """It is asked on the event loop, which must not wait for a file."""
+    cache = make()
+    stored = store(cache)
+    digest, path = stored.info.digest, stored.path
+    del stored  # and with it its lock
+    with path.open("rb") as archive:
+        fcntl.flock(archive, fcntl.LOCK_EX)
+        opening = asyncio.create_task(asyncio.to_thread(cache.open, digest, source=SOURCE))
+        await eventually(_waits_for_a_file_lock, what="a thread that waits for the archive")
+        known = asyncio.to_thread(cache.known_info, digest, source=SOURCE)
+        try:
+            assert await asyncio.wait_for(known, timeout=10) is not None
+        finally:
+            fcntl.flock(archive, fcntl.LOCK_UN)
+            assert await opening is not None
+
+
+def _waits_for_a_file_lock() -> bool:
+    waiting = (line.split() for line in Path("/proc/locks").read_text().splitlines() if "->" in line)
+    return any(str(os.getpid()) in words for words in waiting)
 
 
 def test_files_left_by_a_crash_are_removed(make: Make) -> None:
