@@ -313,15 +313,15 @@ class Reconciler:
             raise
         if self._is_outdated(planned):
             raise StepInterrupted
-        match action:
-            case Install() | Upgrade():
-                queued = before if unrecorded else request.draft
-                async with self.reports.progress(request, decision, observation, queued=queued) as on_start:
+        queued = before if unrecorded else request.draft
+        async with self.reports.progress(request, decision, observation, queued=queued) as on_start:
+            match action:
+                case Install() | Upgrade():
                     await deploy(action, request, context, attempt, handled=forced, on_start=on_start)
-            case Rollback():
-                await rollback(action, request, context, attempt, previous=previous)
-            case Uninstall():
-                await uninstall(action, request, context, attempt)
+                case Rollback():
+                    await rollback(action, request, context, attempt, previous=previous, on_start=on_start)
+                case Uninstall():
+                    await uninstall(action, request, context, attempt, on_start=on_start)
         ended = request.draft.attempt
         return _METRIC_OUTCOMES.get(ended.outcome, "succeeded") if ended is not None else "succeeded"
 

@@ -149,9 +149,13 @@ class History:
     def create(self, **spec: Any) -> None:
         if self.cluster.xapp() is None:
             self.note("create")
-            if self.cluster.server.find("chartarchives", STORED_CHART["metadata"]["name"]) is None:
-                self.cluster.create(STORED_CHART)
+            self.store_chart()
             self.cluster.create(xapp_body(**spec))
+
+    def store_chart(self) -> None:
+        """Store the chart of the XApps, unless it is stored."""
+        if self.cluster.server.find("chartarchives", STORED_CHART["metadata"]["name"]) is None:
+            self.cluster.create(STORED_CHART)
 
     def edit(self, **spec: Any) -> None:
         self.note(f"edit {spec}")

@@ -121,6 +121,48 @@ def test_it_does_not_count_towards_the_timeout_of_a_second_try(narrow: Settings)
     assert history.outcome == "Ready InstallSucceeded"
 
 
+def roll_back(history: History) -> None:
+    history.annotate("rollback-to", "1")
+
+
+@pytest.mark.parametrize(
+    ("change", "step"),
+    [(roll_back, "helm is rolling the release back"), (History.delete, "helm is uninstalling the release")],
+    ids=["rollback", "uninstall"],
+)
+def test_a_long_wait_of_a_recorded_step_is_reported_as_that_until_helm_runs(
+    narrow: Settings, change: Callable[[History], None], step: str
+) -> None:
+    said: list[str] = []
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        history.create(tag="one")
+        await cluster.wait(20.0)
+        history.set_tag("two")
+        await cluster.wait(20.0)
+
+        def note(plural: str, body: Json) -> None:
+            if plural == "xapps" and body["metadata"]["name"] == "hello":
+                conditions = body["status"]["conditions"]
+                said.extend(each["message"] for each in conditions if each["type"] == "Reconciling")
+
+        await take_the_place(history)
+        cluster.server.on_stored.append(note)
+        change(history)
+        await cluster.wait(25.0)
+        assert QUEUED.message not in said
+        await cluster.wait(10.0)
+        assert status_of(history)["progress"]["step"] == "queued"
+        assert (cluster.condition("Ready") or {})["message"] == QUEUED.message
+        await cluster.wait(100.0)
+        await remove_other(history)
+
+    run_history(narrow, play)
+    assert list(dict.fromkeys(said)) == [step, QUEUED.message]
+    assert said[said.index(QUEUED.message) + 1] == step
+
+
 def suspend(history: History) -> None:
     history.edit(suspend=True)
 

@@ -67,12 +67,11 @@ async def deploy(
     async def run(slot: HelmSlot) -> tuple[Digests, ReleaseResult]:
         nonlocal loaded, began
         began = context.clock.now()
-        on_start()
         inputs = await _load_inputs(request, context)
         loaded = inputs.digests
         return loaded, await _run_helm(action, request, context, slot, inputs, recorded=recorded)
 
-    attempt, done = await run_step(request, context, attempt, run, urgent=False)
+    attempt, done = await run_step(request, context, attempt, run, urgent=False, on_start=on_start)
     if began is None:
         raise StepInterrupted
     if loaded != planned.digests:  # chart or values changed while it waited: the tries before were of others
@@ -148,17 +147,20 @@ async def run_step(
     step: Callable[[HelmSlot], Coroutine[Any, Any, T]],
     *,
     urgent: bool,
+    on_start: Callable[[], None],
 ) -> tuple[Attempt, T | None]:
     """Run a helm step that can be interrupted; return how `attempt` ended, and the result if it was released.
 
     A failure becomes an event and part of the attempt. While the step waits for a place and while helm runs, perhaps
-    for hours, the XApp holds no worker and no large values. `urgent` is explained at `HelmEngine.slot`.
+    for hours, the XApp holds no worker and no large values. `urgent` is explained at `HelmEngine.slot`. `on_start` is
+    called when there is a place.
     """
     key, reports = request.key, HookReports()
 
     async def begin(slot: HelmSlot) -> T:
         nonlocal attempt
         attempt = attempt.begun(context.clock.now())
+        on_start()
         return await step(slot)
 
     try:

@@ -13,6 +13,7 @@ first: otherwise the release would belong to nobody again, and would stay when t
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
@@ -38,10 +39,12 @@ async def rollback(
     attempt: Attempt,
     *,
     previous: Attempt | None,
+    on_start: Callable[[], None],
 ) -> None:
     """Run `helm rollback` to `action.revision` and record how it ended; a failure is recorded, not raised.
 
-    `previous` is the attempt before: the upgrade that is rolled back, or an earlier try of the rollback.
+    `previous` is the attempt before: the upgrade that is rolled back, or an earlier try of the rollback. `on_start` is
+    called when there is a place for helm.
     """
     name = request.xapp.release_name
 
@@ -57,7 +60,7 @@ async def rollback(
         )
         await context.helm.rollback(helm_request, slot=slot)
 
-    attempt, _ = await run_step(request, context, attempt, run, urgent=False)
+    attempt, _ = await run_step(request, context, attempt, run, urgent=False, on_start=on_start)
     requested = action.hold and not action.again
     handled = requested and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
     if attempt.outcome is AttemptOutcome.RELEASED:

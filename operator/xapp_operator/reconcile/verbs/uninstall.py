@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -45,8 +45,18 @@ RECORDS_CAME_BACK: Final = (
 )
 
 
-async def uninstall(action: Uninstall, request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt) -> None:
-    """Run `helm uninstall` and record how it ended; a release that is not found counts as uninstalled."""
+async def uninstall(
+    action: Uninstall,
+    request: ReconcileRequest,
+    context: ReconcilerContext,
+    attempt: Attempt,
+    *,
+    on_start: Callable[[], None],
+) -> None:
+    """Run `helm uninstall` and record how it ended; a release that is not found counts as uninstalled.
+
+    `on_start` is called when there is a place for helm.
+    """
     name = request.xapp.release_name
     known = {info.secret_uid for info in context.release_watch.revisions(request.namespace, name)}
     if action.dependents:
@@ -69,6 +79,7 @@ async def uninstall(action: Uninstall, request: ReconcileRequest, context: Recon
         attempt,
         lambda slot: _uninstall_served_kinds(request, context, helm_request, slot),
         urgent=True,
+        on_start=on_start,
     )
     if unverified is not None:
         attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.fakes.api_server import Refused, Target
-from tests.support.fakes.histories import STORED_CHART, History, xapp_body
+from tests.support.fakes.histories import History, xapp_body
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from xapp_operator.kube.transport import ApiRequest
@@ -82,7 +82,7 @@ def create_other(history: History, name: str = "other", **spec: Any) -> None:
 async def take_the_place(history: History) -> None:
     """Let the helm of another XApp run for about a minute."""
     cluster = history.cluster
-    cluster.create(STORED_CHART)
+    history.store_chart()
     cluster.helm.pause = 16.0
     create_other(history)
     assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=20.0)
