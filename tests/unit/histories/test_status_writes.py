@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from tests.support.fakes.api_server import target_of
 from tests.support.fakes.helm import FakeHelm, Fault, _Run
+from tests.support.fakes.helm_by_hand import write_record
+from tests.support.fakes.helm_records import encode_record
 from tests.support.fakes.histories import CONFIGMAP, STORED_CHART, History, run_history, xapp_body
+from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import store
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import XApp
@@ -42,19 +47,25 @@ def test_install_and_upgrade_that_are_quick_write_the_status_once_each(settings:
     assert history.outcome == "Ready UpgradeSucceeded"
 
 
-@pytest.mark.parametrize("response_seconds", [0.0, 0.5], ids=["response before event", "event before response"])
-def test_xapp_is_not_looked_at_for_what_the_operator_does_itself(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, response_seconds: float
-) -> None:
-    """Neither its write of the status nor what helm does, which it sees when helm has ended, brings the key back."""
-    begun: list[XApp] = []
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[XApp]:
+    """The XApp at the begin of each reconcile."""
+    found: list[XApp] = []
     load_draft = StatusReports.load_draft
 
     def note(self: StatusReports, xapp: XApp) -> StatusDraft:
-        begun.append(xapp)
+        found.append(xapp)
         return load_draft(self, xapp)
 
     monkeypatch.setattr(StatusReports, "load_draft", note)
+    return found
+
+
+@pytest.mark.parametrize("response_seconds", [0.0, 0.5], ids=["response before event", "event before response"])
+def test_xapp_is_not_looked_at_for_what_the_operator_does_itself(
+    settings: Settings, begun: list[XApp], response_seconds: float
+) -> None:
+    """Neither its write of the status nor what helm does, which it sees when helm has ended, brings the key back."""
 
     async def play(history: History) -> None:
         history.cluster.server.lag, history.cluster.helm.pause = 0.1, 0.1
@@ -65,6 +76,28 @@ def test_xapp_is_not_looked_at_for_what_the_operator_does_itself(
         assert len(begun) == 2, "the second because the operator has labelled the objects"
 
     run_history(settings, play)
+
+
+def test_xapp_is_not_looked_at_for_each_change_of_objects_that_become_healthy(
+    settings: Settings, begun: list[XApp]
+) -> None:
+    async def play(history: History) -> None:
+        history.cluster.server.lag, history.cluster.helm.pause = 0.1, 0.05
+        history.cluster.set_outage(on=True)
+        history.create(tag="one")
+        assert await history.cluster.wait_for(lambda: history.cluster.revisions == {1: "deployed"}, seconds=1.0)
+        await history.cluster.wait(0.3)
+        looks = len(begun)
+        [deployment] = history.cluster.server.all("deployments")
+        target = replace(target_of(deployment, namespace=NAMESPACE), subresource="status")
+        for pods in range(5):
+            history.cluster.server.patch(target, {"status": {"updatedReplicas": pods}})
+            await history.cluster.wait(0.1)
+        assert len(begun) == looks
+        history.cluster.set_outage(on=False)
+
+    history = run_history(settings, play)
+    assert history.outcome == "Ready InstallSucceeded"
 
 
 @pytest.mark.parametrize("late", ["request", "response"])
@@ -272,7 +305,23 @@ def test_times_that_helm_does_not_print_are_left_out(
     async def play(history: History) -> None:
         history.create(tag="one")
 
-    history = run_history(settings, play)
+    check_only_missing_time(run_history(settings, play), time)
+
+
+@pytest.mark.parametrize("time", ["first_deployed", "last_deployed"])
+def test_times_that_the_record_lacks_are_left_out(settings: Settings, time: str) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(5.0)
+        [record] = history.records
+        del record["info"][time]
+        write_record(history, 1, {"data": {"release": encode_record(record)}})
+        history.cluster.restart()  # it reads the record, for the objects of the release
+
+    check_only_missing_time(run_history(settings, play), time)
+
+
+def check_only_missing_time(history: History, time: str) -> None:
     assert history.outcome == "Ready InstallSucceeded"
     release = (history.cluster.xapp() or {})["status"]["release"]
     name = {"first_deployed": "firstDeployed", "last_deployed": "lastDeployed"}

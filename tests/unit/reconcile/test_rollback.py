@@ -172,6 +172,14 @@ def test_a_rollback_to_what_is_held_that_had_ended_answers_no_request(
     assert (found.attempt.outcome is AttemptOutcome.RELEASED) is (now_held == 3)
 
 
+def test_a_rollback_with_neither_a_request_nor_a_cause_is_not_known_to_have_ended() -> None:
+    """Somebody else has written the status."""
+    attempt = replace(ROLLING_BACK, rollback_cause=None)
+    draft = replace(StatusDraft.from_status(xapp(), now=2.0), attempt=attempt, held_revision=1)
+    there = ObservedRelease(3, DEPLOYED, "hello", Digests("c", "old"), has_own_attempt=True, modified_at=1.0)
+    assert draft.with_finished_rollback(there, xapp()) == draft
+
+
 @pytest.mark.parametrize(
     ("attempt", "revision", "status", "digests", "is_over"),
     [

@@ -37,7 +37,7 @@ from xapp_operator.domain.planning.actions import (
     Upgrade,
     Wait,
 )
-from xapp_operator.domain.planning.plan import plan
+from xapp_operator.domain.planning.plan import plan, plan_after_error
 from xapp_operator.domain.planning.plan_input import (
     INSTALL,
     SUPERSEDED,
@@ -47,7 +47,15 @@ from xapp_operator.domain.planning.plan_input import (
     PastRevision,
     PlanInput,
 )
-from xapp_operator.errors import ApiUnavailable, ChartNotFound, SourcePending, SourceUnavailable, ValuesInvalid
+from xapp_operator.errors import (
+    AccessDenied,
+    ApiUnavailable,
+    ChartNotFound,
+    MissingRight,
+    SourcePending,
+    SourceUnavailable,
+    ValuesInvalid,
+)
 
 AWAY = SourceUnavailable("the repository does not answer")
 MISSING = ChartNotFound("hello-world 9.9.9 is not in the repository")
@@ -378,3 +386,17 @@ def test_stalled_attempt_says_that_there_was_no_good_revision_to_return_to() -> 
     # The good revision, which was returned to, is not kept any more.
     pruned = replace(UNDONE, past_revisions=(replace(UNDONE.past_revisions[-1], was_healthy=False),))
     assert message(plan_input(pruned, last=last)) == "field is immutable"
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [
+        (MissingRight("create", "apps", "deployments"), "denied. Grant that permission, then request a retry"),
+        (MissingRight("impersonate", "", "serviceaccounts"), "denied"),  # that message says it
+        (None, "denied"),
+    ],
+)
+def test_whoever_lacks_a_right_is_told_what_to_do(missing: MissingRight | None, told: str) -> None:
+    error = AccessDenied("denied", missing=(missing,) if missing is not None else ())
+    found = plan_after_error(error, spec(), deleting=False, again=False)
+    assert found == Wait(Reason.ACCESS_DENIED, told, stalled=True)

@@ -226,6 +226,19 @@ def test_the_extension_of_a_chunk_is_bounded_also_if_its_chunk_comes_with_it() -
     in_simulated_time(test)
 
 
+def test_the_extension_of_a_chunk_exceeds_its_bound_by_4_kib_at_most() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        connection.send(post("/body", "Transfer-Encoding: chunked"))
+        begin = b"1\r\nx\r\n1;"
+        connection.send(begin + b"a" * (HEAD_MAX_BYTES + 4096 - len(begin)) + b"a")
+        await settle()
+        assert only_refusal(server, connection)[:2] == (431, "head-too-large")
+
+    in_simulated_time(test)
+
+
 def test_bodies_have_no_bound_here() -> None:
     async def test() -> None:
         server = HttpServer()

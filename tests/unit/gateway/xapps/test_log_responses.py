@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import pairwise
 
 import pytest
 from aiohttp import web
 from starlette.types import Message
 
+from tests.unit.gateway.http.http_connections import in_simulated_time
 from tests.unit.kube.conftest import Connect, connect
 from xapp_operator.errors import AccessDenied, GatewayNotFound
 from xapp_operator.gateway.http.responses import streaming
@@ -256,6 +258,32 @@ async def test_a_quiet_log_stream_sends_comments(connect: Connect, impatient: No
         reader.leaves.set()
         await taking
     assert not reader.ended
+
+
+def test_a_comment_is_sent_after_15_seconds_without_data() -> None:
+    async def test() -> None:
+        async def without_lines() -> AsyncGenerator[bytes]:
+            await asyncio.Event().wait()
+            yield b""
+
+        times: list[float] = []
+        reader, clock = Client(), asyncio.get_running_loop().time
+
+        async def send(message: Message) -> None:
+            if message.get("body") == b":\n\n":
+                times.append(clock())
+            if len(times) == 2:
+                reader.leaves.set()
+
+        answer = EventLogResponse(
+            without_lines(), AsyncExitStack(), headers={}, after=None, recheck=always_allowed, is_closing=lambda: False
+        )
+        started = clock()
+        await answer({"type": "http"}, reader.receive, send)
+        waited = [time - before for before, time in pairwise([started, *times])]
+        assert waited == pytest.approx([15.0, 15.0])
+
+    in_simulated_time(test)
 
 
 async def test_a_log_stream_ends_when_permission_is_withdrawn(connect: Connect, impatient: None) -> None:
