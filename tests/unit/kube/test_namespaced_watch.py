@@ -11,7 +11,7 @@ from aiohttp import web
 from tests.support.eventually import eventually
 from tests.unit.kube.conftest import Connect
 from tests.unit.kube.list_watch_server import ListWatchServer
-from xapp_operator.api.json import obj, text
+from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.errors import AccessDenied
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
@@ -29,6 +29,7 @@ class Setup:
         self.watched: list[str] = []  # the namespace of each request; empty for all
         self.changes: list[tuple[str, str, str]] = []
         self.statuses: list[str | None] = []
+        self.caches: list[WatchCache[str]] = []
         self.watch: NamespacedWatch[str]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -44,13 +45,15 @@ class Setup:
 
     def make(self, kube: KubeClient, *, cluster_wide: bool) -> None:
         def make_cache(namespaces: tuple[str, ...], on_status: Callable[[], None]) -> WatchCache[str]:
-            return WatchCache(
+            cache = WatchCache(
                 kube,
                 XAPPS,
                 transform=lambda body: text(obj(body, "spec"), "color"),
                 namespaces=namespaces,
                 on_status=on_status,
             )
+            self.caches.append(cache)
+            return cache
 
         self.watch = NamespacedWatch(make_cache, cluster_wide=cluster_wide, on_status=self.statuses.append)
         self.watch.subscribe(lambda change, key, _: self.changes.append((change, key.namespace, key.name)))
@@ -94,6 +97,22 @@ async def test_a_removed_namespace_is_reported_as_deleted_and_can_come_back(setu
     setup.watch.add_namespace("first")
     await synced(setup, "first")
     assert setup.changes[1:] == [("ADDED", "first", "a")]
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+async def test_what_a_watch_still_stores_after_its_end_is_not_reported(setup: Setup, is_back: bool) -> None:
+    setup.watch.add_namespace("first")
+    await synced(setup, "first")
+    setup.watch.remove_namespace("first")
+    if is_back:
+        setup.watch.add_namespace("first")
+        await synced(setup, "first")
+    setup.changes.clear()
+
+    metadata: JsonObject = {"namespace": "first", "name": "late", "uid": "late", "resourceVersion": "1000"}
+    setup.caches[0].store_written({"metadata": metadata, "spec": {"color": "blue"}})
+    assert setup.caches[0].get(namespace="first", name="late") == "blue"
+    assert setup.changes == []
 
 
 async def test_a_refused_and_a_silent_namespace_do_not_affect_the_others(setup: Setup) -> None:

@@ -267,6 +267,21 @@ def test_a_request_that_has_not_begun_is_forgotten_with_its_connection() -> None
     in_simulated_time(test)
 
 
+def test_a_request_does_not_begin_when_the_client_has_sent_its_end_before() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = unread(server)
+        connection.send(get("/ok"))
+        await settle()
+        connection.close()  # as the loop does at the end of what the client sends; the client may read on
+        connection.read()
+        await settle()
+        assert server.app.paths == ["/large"]
+        assert server.limits.open == 0
+
+    in_simulated_time(test)
+
+
 def test_a_refusal_that_nobody_reads_is_aborted_too() -> None:
     async def test() -> None:
         server = HttpServer()
