@@ -83,9 +83,9 @@ class Discovery:
                 read_at = time.monotonic()
                 core, groups = await asyncio.gather(self._fetch("/api", ACCEPT), self._fetch("/apis", ACCEPT))
                 found = (*_parse_resources(core), *_parse_resources(groups))
-                removable = [each for one in (core, groups) for each in _parse_resources(one, verbs=_LIST_AND_DELETE)]
+                removable = [resource for resource, verbs in found if verbs >= _LIST_AND_DELETE]
                 self._served = _ServedResources(
-                    {(resource.api_version, resource.kind): resource for resource in reversed(found)},
+                    {(resource.api_version, resource.kind): resource for resource, _ in reversed(found)},
                     cluster_scoped=tuple(each for each in removable if each.group and not each.namespaced),
                     namespaced=tuple(
                         {(each.group, each.plural): each for each in reversed(removable) if each.namespaced}.values()
@@ -95,20 +95,19 @@ class Discovery:
             return self._served
 
 
-def _parse_resources(document: JsonObject, *, verbs: frozenset[str] = frozenset()) -> Iterator[Resource]:
+def _parse_resources(document: JsonObject) -> Iterator[tuple[Resource, frozenset[str]]]:
+    """Yield each resource, and the verbs that it is served with."""
     for group in items(document, "items"):
         name = text(obj(group, "metadata"), "name")
         for version in items(group, "versions"):
             for served in items(version, "resources"):
-                served_verbs = served.get("verbs")
-                if not verbs.issubset(map(str, served_verbs if isinstance(served_verbs, list) else ())):
-                    continue
-                kind = text(obj(served, "responseKind"), "kind")
-                yield Resource(
+                verbs = served.get("verbs")
+                resource = Resource(
                     group=name,
                     version=text(version, "version"),
                     plural=text(served, "resource"),
-                    kind=kind,
+                    kind=text(obj(served, "responseKind"), "kind"),
                     namespaced=text(served, "scope") == "Namespaced",
                     has_status=any(text(each, "subresource") == "status" for each in items(served, "subresources")),
                 )
+                yield resource, frozenset(map(str, verbs if isinstance(verbs, list) else ()))
