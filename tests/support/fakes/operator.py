@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,6 +51,7 @@ async def _never() -> float:
     return 1e9
 
 
+@functools.cache
 def fake_credentials() -> ClusterCredentials:
     """Return credentials that nobody checks."""
     configuration = Configuration(host="http://fake")

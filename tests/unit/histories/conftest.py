@@ -1,7 +1,8 @@
-"""The settings of the operators in histories."""
+"""The settings of the operators in histories, and what makes histories fast."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,18 @@ import pytest
 from tests.support.fakes.histories import make_settings
 from tests.support.work_folder import work_folder
 from xapp_operator.config import Settings
+
+YOUNG_OBJECTS_MAX = 50_000
+"""Objects until the next garbage collection: about three histories. By default there are hundreds in each of them."""
+
+
+@pytest.fixture(scope="package", autouse=True)
+def rare_collections() -> Iterator[None]:
+    """Let the garbage collector run less often: it would look at the objects of a history again and again."""
+    before = gc.get_threshold()
+    gc.set_threshold(YOUNG_OBJECTS_MAX)
+    yield
+    gc.set_threshold(*before)
 
 
 @pytest.fixture(scope="session")
