@@ -102,7 +102,6 @@ class FakeApiServer:
         """Seconds until a watch shows a change."""
         self._version = itertools.count(1)
         self._newest = 0
-        self._uids = itertools.count(1)
         self._objects: defaultdict[str, dict[Key, Json]] = defaultdict(dict)
         self._changes: defaultdict[str, list[_Change]] = defaultdict(list)
         self._watchers: defaultdict[str, list[_Watcher]] = defaultdict(list)
@@ -208,7 +207,7 @@ class FakeApiServer:
             message = f'{_group_resource(target)} "{target.name}" already exists'
             raise Refused(409, "AlreadyExists", message, name=target.name)
         metadata["creationTimestamp"] = self._timestamp()
-        metadata["uid"] = f"uid-{next(self._uids)}"
+        metadata["uid"] = f"uid-{self._newest + 1}"
         if target.namespace:
             metadata["namespace"] = target.namespace
         if target.plural in WITH_GENERATION:
@@ -270,6 +269,12 @@ class FakeApiServer:
             return self._store(target, {**before, "metadata": marked}, before)
         self._remove(target, before)
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+
+    def copy_objects(self, other: FakeApiServer) -> None:
+        """Take over all objects of another server, which nobody changes any more, as they are."""
+        self._objects = defaultdict(dict, {plural: {**objects} for plural, objects in other._objects.items()})
+        self._newest = other._newest
+        self._version = itertools.count(self._newest + 1)
 
     # Storage
 

@@ -28,8 +28,8 @@ class NothingLeft(Exception):
 class FakeClock:
     """The time of one history. The wall clock may jump, the other never does."""
 
-    def __init__(self) -> None:
-        self._elapsed = 0.0
+    def __init__(self, elapsed: float = 0.0) -> None:
+        self._elapsed = elapsed
         self.offset = START
 
     def now(self) -> float:

@@ -92,3 +92,17 @@ def _add_revision(history: History, source: Json, description: str, *, status: s
             superseded = {**each, "info": {**each["info"], "status": "superseded"}}
             target = record_target(NAMESPACE, "hello", each["version"])
             server.patch(target, record_secret(superseded, "modifiedAt", now=now), manager="")
+
+
+def change_by_hand(history: History, plural: str) -> None:
+    """Change an object of the release as a person's `kubectl edit` does, if it exists."""
+    history.note(f"change {plural} by hand")
+    body = history.cluster.server.find(plural, "hello")
+    if body is None:
+        return
+    container = {"name": "main", "image": "example.com/xapp:theirs"}
+    changes: dict[str, Json] = {
+        "configmaps": {"data": {"tag": "theirs"}},
+        "deployments": {"spec": {"template": {"spec": {"containers": [container]}}}},
+    }
+    history.cluster.server.patch(target_of(body, namespace=NAMESPACE), changes[plural], manager="kubectl-edit")

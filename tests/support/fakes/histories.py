@@ -144,6 +144,12 @@ class History:
     on_note: list[Callable[[str], None]] = field(default_factory=list)
     """Called with each thing that a user does."""
 
+    def follow(self, other: History) -> None:
+        """Begin in the cluster in which another history has ended; its operator is gone."""
+        self.cluster.server.copy_objects(other.cluster.server)
+        self.cluster.helm.steps.extend(other.cluster.helm.steps)
+        self.tokens, self.hold = other.tokens, other.hold
+
     # What users do
 
     def create(self, **spec: Any) -> None:
@@ -389,7 +395,8 @@ class History:
     def _check_removals(self) -> None:
         """The finalizer is dropped only when the release is gone, or is to stay."""
         for body, revisions in self.removed:
-            if body["spec"]["deletionPolicy"] == "Uninstall":
+            let_go = "deletionTimestamp" in body["metadata"]  # otherwise it was deleted before it had the finalizer
+            if let_go and body["spec"]["deletionPolicy"] == "Uninstall":
                 assert revisions == {}, f"the XApp went away before its release: {revisions}"
         if self.cluster.xapp() is None and not self.orphaned and self.removed:
             assert self.live_tags == set(), "objects are left over"
@@ -424,12 +431,14 @@ def run_history(
     check: Callable[[History], None] = lambda _: None,
     *,
     watch: Callable[[History], None] = lambda _: None,
+    after: History | None = None,
 ) -> History:
-    """Let `play` happen to a new cluster with a running operator, and check what must be true in the end.
+    """Let `play` happen to a cluster with a running operator, and check what must be true in the end.
 
-    `check` checks what else must be true of this history. `watch` is called before the operator starts.
+    `check` checks what else must be true of this history. `watch` is called before the operator starts. The cluster is
+    new, or the one in which another history ended.
     """
-    clock = FakeClock()
+    clock = FakeClock() if after is None else FakeClock(after.cluster.clock.monotonic())
     loop = FakeTimeLoop(clock)
     unexpected: list[str] = []
 
@@ -443,6 +452,8 @@ def run_history(
         cluster.helm.pause = PAUSE_SECONDS
         cluster.server.lag = LAG_SECONDS
         history = History(cluster, unexpected)
+        if after is not None:
+            history.follow(after)
 
         def note_removal(plural: str, body: Json) -> None:
             if plural == "xapps":
