@@ -1,8 +1,9 @@
 """Measures what 100 XApps take until they are Ready, compared with 8 parallel helm installs of the same chart.
 
-Run with `python -m tests.bench.xapps_bench [COUNT [ROUNDS]]`. It starts a control plane and asserts nothing. It prints
-wall times, requests by client, verb and resource, processor time by process, the same with the finalizer policy, and
-what a restart of the operator costs.
+Run with `python -m tests.bench.xapps_bench [COUNT [ROUNDS [REPLICAS]]]`. It starts a control plane and asserts nothing.
+It prints wall times, requests by client, verb and resource, processor time by process, the same with the finalizer
+policy, and what a restart of the operator costs. Without replicas, the controllers have little to do: a node and a
+scheduler do nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from tests.bench.release_cost import (
     CLIENTS,
@@ -58,23 +60,34 @@ READY_TEMPLATE = (
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    values = {"replicas": int(sys.argv[3])} if len(sys.argv) > 3 else {}
     with tempfile.TemporaryDirectory() as folder:
         local = LocalCluster(Path(folder) / "cluster")
         with local as cluster, ChartServer() as charts, work_folder(Path(folder)) as work:
             charts.add("workload", "0.1.0", workload_chart())
             prepare_cluster(cluster, ROOT)
-            _ReleaseBenchmark(local, cluster, charts, folder=Path(folder), work=work, count=count).run(rounds)
+            folders = {"folder": Path(folder), "work": work}
+            _ReleaseBenchmark(local, cluster, charts, **folders, count=count, values=values).run(rounds)
 
 
 class _ReleaseBenchmark:
     """Measures the ways to release in turns, so that a slower minute of the machine does not decide."""
 
     def __init__(
-        self, local: LocalCluster, cluster: Cluster, charts: ChartServer, *, folder: Path, work: Path, count: int
+        self,
+        local: LocalCluster,
+        cluster: Cluster,
+        charts: ChartServer,
+        *,
+        folder: Path,
+        work: Path,
+        count: int,
+        values: dict[str, int],
     ) -> None:
         self._cluster = cluster
         self._charts = charts
         self._count = count
+        self._values = values
         self._work = work
         self._chart = folder / "workload.tgz"
         self._chart.write_bytes(workload_chart())
@@ -86,8 +99,8 @@ class _ReleaseBenchmark:
     def run(self, rounds: int) -> None:
         for namespace in ("warm", "single", *(f"{name}-{number}" for number in range(rounds) for name in NAMESPACES)):
             self._cluster.kubectl("create", "namespace", namespace)
-        asyncio.run(_pool(self._cluster, self._work, self._chart, "warm", 1))
-        single = asyncio.run(_pool(self._cluster, self._work, self._chart, "warm", 1, first=1))
+        asyncio.run(self._install("warm", 1))
+        single = asyncio.run(self._install("warm", 1, first=1))
         try:
             for number in range(rounds):
                 self._run_round(number, single)
@@ -105,7 +118,7 @@ class _ReleaseBenchmark:
         before, spent = self._meter.snapshot(), _children_seconds()
         with _available_deployments(XAppClient(self._cluster, f"pool-{number}")) as available:
             began = time.monotonic()
-            pool = asyncio.run(_pool(self._cluster, self._work, self._chart, f"pool-{number}", self._count))
+            pool = asyncio.run(self._install(f"pool-{number}", self._count))
             spent = _children_seconds() - spent
             _take_all(available, {f"release-{each}" for each in range(self._count)})
             self._seconds[AVAILABLE_TITLE].append(time.monotonic() - began)
@@ -153,8 +166,10 @@ class _ReleaseBenchmark:
     def _apply(self, kit: XAppClient, count: int, *, first: int = 0) -> tuple[float, float]:
         """Apply XApps at once; return the seconds until all were Ready, and until kubectl returned."""
         names = {f"xapp-{first + number}" for number in range(count)}
+        spec: dict[str, Any] = {"values": self._values} if self._values else {}
         manifests = [
-            json.dumps(kit.remote_manifest(name, url=self._charts.url, chart="workload")) for name in sorted(names)
+            json.dumps(kit.remote_manifest(name, url=self._charts.url, chart="workload", **spec))
+            for name in sorted(names)
         ]
         with _ready_xapps(kit) as ready:
             began = time.monotonic()
@@ -162,6 +177,28 @@ class _ReleaseBenchmark:
             applied = time.monotonic() - began
             _take_all(ready, names)
             return time.monotonic() - began, applied
+
+    async def _install(self, namespace: str, count: int, *, first: int = 0) -> float:
+        """Install releases with a pool of helm processes; return the seconds until all have ended."""
+        slots = asyncio.Semaphore(POOL)
+        environment = {**self._cluster.env, "GOMAXPROCS": "1", "GOGC": "off", "KUBECACHEDIR": str(self._work / "pool")}
+        flags = ["--server-side=true", "--force-conflicts", "--disable-openapi-validation", "--wait=hookOnly"]
+        flags += [f"--set={name}={value}" for name, value in self._values.items()]
+
+        async def install(number: int) -> None:
+            release = (f"release-{number}", str(self._chart), "-n", namespace)
+            async with slots:
+                process = await asyncio.create_subprocess_exec(
+                    str(self._cluster.helm_path),
+                    *("install", *release, *flags, "-o", "json"),
+                    env=environment,
+                    stdout=asyncio.subprocess.DEVNULL,
+                )
+                assert await process.wait() == 0
+
+        began = time.monotonic()
+        await asyncio.gather(*(install(number) for number in range(first, first + count)))
+        return time.monotonic() - began
 
     def _print(self, rounds: int) -> None:
         pool = median(self._seconds[POOL_TITLE])
@@ -197,25 +234,6 @@ def _settled(meter: CostMeter, *, operator: int | None = None, quiet: float = QU
 def _children_seconds() -> float:
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime
-
-
-async def _pool(cluster: Cluster, work: Path, chart: Path, namespace: str, count: int, *, first: int = 0) -> float:
-    slots = asyncio.Semaphore(POOL)
-    environment = {**cluster.env, "GOMAXPROCS": "1", "GOGC": "off", "KUBECACHEDIR": str(work / "pool")}
-    flags = ("--server-side=true", "--force-conflicts", "--disable-openapi-validation", "--wait=hookOnly")
-
-    async def install(number: int) -> None:
-        async with slots:
-            process = await asyncio.create_subprocess_exec(
-                *(cluster.helm_path, "install", f"release-{number}", chart, "-n", namespace, *flags, "-o", "json"),
-                env=environment,
-                stdout=asyncio.subprocess.DEVNULL,
-            )
-            assert await process.wait() == 0
-
-    began = time.monotonic()
-    await asyncio.gather(*(install(number) for number in range(first, first + count)))
-    return time.monotonic() - began
 
 
 def _take_all(names: Iterator[str], expected: set[str]) -> None:
