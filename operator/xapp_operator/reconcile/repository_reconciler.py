@@ -20,6 +20,7 @@ from xapp_operator.charts.chart_repositories import create_chart_repository, loa
 from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
+from xapp_operator.common.single_flight import SingleFlight
 from xapp_operator.errors import (
     AlreadyExists,
     ChartSourceError,
@@ -91,6 +92,7 @@ class RepositoryReconciler:
         self._queue = WorkQueue(clock=clock)
         self._to_revalidate: set[NamespacedName] = set()
         self._cached: dict[NamespacedName, _CachedRepository] = {}
+        self._saves: SingleFlight[NamespacedName, None] = SingleFlight()
         self._loaded: dict[NamespacedName, Repository] = {}  # with their credentials
         self._invalidations = 0
         self._versions: dict[NamespacedName, int] = {}  # of the invalidations, the last one of each
@@ -208,16 +210,24 @@ class RepositoryReconciler:
         Raises:
             KubeError: when the cluster refuses it.
         """
-        namespace, name = _repository_key(xapp)
-        try:
-            raw = await create_chart_repository(self._kube, {"url": xapp.spec.url}, namespace=namespace, name=name)
-        except AlreadyExists:
-            raw = await self._kube.get(CHART_REPOSITORIES, name, namespace=namespace)
-        self.update(raw, deleted=False)
+        namespace, name = key = _repository_key(xapp)
+
+        async def save() -> None:
+            try:
+                raw = await create_chart_repository(self._kube, {"url": xapp.spec.url}, namespace=namespace, name=name)
+            except AlreadyExists:
+                raw = await self._kube.get(CHART_REPOSITORIES, name, namespace=namespace)
+            self.update(raw, deleted=False)
+
+        if key not in self._cached:  # another XApp may have been first since this one has looked
+            await self._saves.run(key, save)
 
     async def run(self) -> None:
         """Keep the status of every ChartRepository up to date, for ever."""
-        await Workers(self._queue, count=WORKERS).run(self._run_job)
+        try:
+            await Workers(self._queue, count=WORKERS).run(self._run_job)
+        finally:
+            await self._saves.close()
 
     async def _run_job(self, key: NamespacedName) -> None:
         delay = RETRY_SECONDS
