@@ -180,6 +180,18 @@ def held(settings: Settings) -> History:
     return run_history(settings, happen)
 
 
+@functools.cache
+def left(settings: Settings) -> History:
+    """Return a history that ended with a release of the tag one, which its XApp has left."""
+
+    async def happen(history: History) -> None:
+        history.create(tag="one", deletionPolicy="Orphan")
+        await history.cluster.wait(12.0)
+        history.delete()
+
+    return run_history(settings, happen)
+
+
 def beginnings(tags: Iterable[str], remedies: Iterable[str] = ("rollback",)) -> st.SearchStrategy[Beginning]:
     """Return how a history begins: five of six with an XApp that is deployed already."""
     kinds = [(True, 0.0), (True, 0.3), (True, 1.0), (True, 3.0), (True, 5.0), (False, 5.0)]

@@ -37,6 +37,7 @@ from tests.unit.histories.generation import (
     heals,
     held,
     kills,
+    left,
     leftovers,
     orphanings,
     passing_faults,
@@ -57,7 +58,9 @@ from xapp_operator.config import Settings
 HISTORIES = property_settings(phases=[Phase.explicit, Phase.generate])
 """What fails is shown as it was found, because shrinking takes minutes."""
 FEW_HISTORIES = property_settings(HISTORIES, max_examples=property_settings().max_examples // 2)
-"""Of those that are long: helm runs again and again."""
+"""Of those that wait for pods that never become ready."""
+FEWEST_HISTORIES = property_settings(HISTORIES, max_examples=property_settings().max_examples // 4)
+"""Of those in which helm runs again and again."""
 OUTAGE_SECONDS = 75.0
 """Longer than spec.timeout, and than the deadline after which a Deployment is said to have failed."""
 
@@ -241,7 +244,7 @@ def test_release_that_became_healthy_is_left_alone_when_it_degrades(
 
 
 @must_occur(killed=3, given_up=20, back=7)
-@FEW_HISTORIES
+@FEWEST_HISTORIES
 @given(
     remedy=st.sampled_from(["rollback", "none"]),
     writes=st.integers(0, 4),
@@ -345,3 +348,19 @@ def test_what_somebody_changes_by_hand_is_put_back(settings: Settings, happened:
             occurred("corrected")
 
     _count(run_history(settings, happen, check, after=deployed(settings, "one")))
+
+
+@must_occur(ready=60)
+@HISTORIES
+@given(
+    tag=st.sampled_from(GOOD_TAGS),
+    pause=st.sampled_from([0.0, 1.0, 1.7, 2.0, 2.3, 2.6, 3.0, 5.0]),
+    happened=scripts(orphanings, remedies, tags, kills, many=4),
+)
+def test_xapp_over_a_release_that_was_left(settings: Settings, tag: str, pause: float, happened: list[Event]) -> None:
+    async def happen(history: History) -> None:
+        history.create(tag=tag)
+        await history.cluster.wait(pause)
+        await _happen(history, happened)
+
+    _count(run_history(settings, happen, after=left(settings)))
