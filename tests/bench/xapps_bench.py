@@ -2,8 +2,8 @@
 
 Run with `python -m tests.bench.xapps_bench [COUNT [ROUNDS [REPLICAS]]]`. It starts a control plane and asserts nothing.
 It prints wall times, requests by client, verb and resource, processor time by process, the same with the finalizer
-policy, and what a restart of the operator costs. Without replicas, the controllers have little to do: a node and a
-scheduler do nothing.
+policy, and what a restart of the operator costs. With 0 replicas there are no pods, so that controllers, scheduler and
+nodes have little to do.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class RepositoryReconciler:
         self._queue = WorkQueue(clock=clock)
         self._to_revalidate: set[NamespacedName] = set()
         self._cached: dict[NamespacedName, _CachedRepository] = {}
-        self._saves: SingleFlight[NamespacedName, None] = SingleFlight()
+        self._saves: SingleFlight[tuple[NamespacedName, str | None], None] = SingleFlight()
         self._loaded: dict[NamespacedName, Repository] = {}  # with their credentials
         self._invalidations = 0
         self._versions: dict[NamespacedName, int] = {}  # of the invalidations, the last one of each
@@ -220,7 +220,7 @@ class RepositoryReconciler:
             self.update(raw, deleted=False)
 
         if key not in self._cached:  # another XApp may have been first since this one has looked
-            await self._saves.run(key, save)
+            await self._saves.run((key, xapp.spec.url), save)
 
     async def run(self) -> None:
         """Keep the status of every ChartRepository up to date, for ever."""

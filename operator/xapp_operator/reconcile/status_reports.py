@@ -39,6 +39,8 @@ PROGRESS_SECONDS: Final = 2.0
 """For so long, nobody is told that helm runs, and again that its objects are not healthy yet."""
 QUEUED_SECONDS: Final = 30.0
 """For so long, nobody is told that an XApp waits for a place for its helm."""
+REFUSED_SECONDS: Final = 10.0
+"""After so long, a status that the cluster has refused is written again while helm runs."""
 QUEUED: Final = Wait(Reason.PROGRESSING, "waits until helm has ended for other XApps", step=Step.QUEUED)
 
 _log = get_logger(__name__)
@@ -261,10 +263,13 @@ class _ProgressReport:
         except TimeoutError:
             await self._write(None)
             helm_at = await self._started
-        await asyncio.sleep(PROGRESS_SECONDS)
-        await self._write(helm_at)
+        done, pause = False, PROGRESS_SECONDS
+        while not done:
+            await asyncio.sleep(pause)
+            done, pause = await self._write(helm_at), REFUSED_SECONDS
 
-    async def _write(self, helm_at: float | None) -> None:
+    async def _write(self, helm_at: float | None) -> bool:
+        """Return whether the status needs no further try: a refused one may say for hours what is no longer true."""
         namespace, name = self._xapp.key
         async with self._writing:
             self.has_written = True
@@ -272,16 +277,17 @@ class _ProgressReport:
                 stored = await self._reports.store(self._xapp, self._raw, self._render(self._xapp, helm_at))
             except XAppError as error:  # the write after the step counts
                 _log.warning("progress not written", namespace=namespace, name=name, error=error.message)
-                return
+                return False
             except Exception:  # the step goes on
                 _log.exception("progress not written", namespace=namespace, name=name)
-                return
+                return True
             if stored is None or stored[1].metadata.generation != self._xapp.metadata.generation:
-                return
+                return True
             # What is added while helm runs is added to this status. The step goes on with its own spec.
             raw, request = stored[0], self._request
             request.raw = {**request.raw, "metadata": raw["metadata"], "status": raw["status"]}
             self._keep(*stored)
+            return True
 
     def _keep(self, raw: JsonObject, xapp: XApp) -> None:
         self._raw = {key: value for key, value in raw.items() if key != "spec"}

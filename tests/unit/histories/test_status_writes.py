@@ -7,16 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.fakes.api_server import target_of
+from tests.support.fakes.api_server import Target, target_of
 from tests.support.fakes.helm import FakeHelm, Fault, _Run
 from tests.support.fakes.helm_by_hand import write_record
 from tests.support.fakes.helm_records import encode_record
 from tests.support.fakes.histories import CONFIGMAP, STORED_CHART, History, run_history, xapp_body
+from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import store
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import XApp
 from xapp_operator.config import Settings
+from xapp_operator.kube.resources import XAPPS
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile.runtime import OperatorRuntime
 from xapp_operator.reconcile.status.status_draft import StatusDraft
@@ -27,6 +29,13 @@ STATUS = "PATCH /apis/xapp-operator.io/v1alpha1/namespaces/ns/xapps/hello/status
 
 def is_status(request: ApiRequest) -> bool:
     return f"{request.method} {request.path}" == STATUS
+
+
+def write_status(history: History, status: Json) -> None:
+    """Write a part of the status as somebody else."""
+    history.note(f"status {status}")
+    target = Target(XAPPS.group, XAPPS.version, XAPPS.plural, NAMESPACE, "hello", "status")
+    history.cluster.server.patch(target, {"status": status})
 
 
 def count(history: History) -> int:
@@ -157,8 +166,9 @@ def test_status_that_somebody_else_writes_is_corrected(settings: Settings) -> No
     async def play(history: History) -> None:
         history.create(tag="one")
         await history.cluster.wait(30.0)
-        history.cluster.edit({"status": {"phase": "Failed"}})
-        await history.cluster.wait(1.0)
+        write_status(history, {"phase": "Failed"})
+        assert (history.cluster.xapp() or {})["status"]["phase"] == "Failed"
+        await history.cluster.wait(5.0)
         assert (history.cluster.xapp() or {})["status"]["phase"] == "Deployed"
 
     run_history(settings, play)

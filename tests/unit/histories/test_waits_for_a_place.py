@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.fakes.api_server import Refused
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import STORED_CHART, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
+from tests.support.helm_tests import deploy, wait_tested
 from tests.unit.histories.situations.actions import create_other, take_the_place
-from tests.unit.histories.test_status_writes import count
+from tests.unit.histories.test_status_writes import count, is_status
 from xapp_operator.config import Settings
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.kube.transport import ApiRequest
@@ -125,6 +127,15 @@ def roll_back(history: History) -> None:
     history.annotate("rollback-to", "1")
 
 
+async def prepare_rollback(history: History) -> None:
+    """Deploy twice, and let the helm of another XApp take the place then."""
+    history.create(tag="one")
+    await history.cluster.wait(20.0)
+    history.set_tag("two")
+    await history.cluster.wait(20.0)
+    await take_the_place(history)
+
+
 @pytest.mark.parametrize(
     ("change", "step"),
     [(roll_back, "helm is rolling the release back"), (History.delete, "helm is uninstalling the release")],
@@ -137,17 +148,13 @@ def test_a_long_wait_of_a_recorded_step_is_reported_as_that_until_helm_runs(
 
     async def play(history: History) -> None:
         cluster = history.cluster
-        history.create(tag="one")
-        await cluster.wait(20.0)
-        history.set_tag("two")
-        await cluster.wait(20.0)
+        await prepare_rollback(history)
 
         def note(plural: str, body: Json) -> None:
             if plural == "xapps" and body["metadata"]["name"] == "hello":
                 conditions = body["status"]["conditions"]
                 said.extend(each["message"] for each in conditions if each["type"] == "Reconciling")
 
-        await take_the_place(history)
         cluster.server.on_stored.append(note)
         change(history)
         await cluster.wait(25.0)
@@ -161,6 +168,53 @@ def test_a_long_wait_of_a_recorded_step_is_reported_as_that_until_helm_runs(
     run_history(narrow, play)
     assert list(dict.fromkeys(said)) == [step, QUEUED.message]
     assert said[said.index(QUEUED.message) + 1] == step
+
+
+@pytest.mark.parametrize("change", [roll_back, History.delete], ids=["rollback", "uninstall"])
+def test_report_of_helm_that_is_refused_is_written_again(narrow: Settings, change: Callable[[History], None]) -> None:
+    refused: list[ApiRequest] = []
+
+    def refuse(request: ApiRequest) -> None:
+        if is_status(request) and not refused:
+            refused.append(request)
+            raise Refused(500, "InternalError", "etcdserver: request timed out")
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await prepare_rollback(history)
+        change(history)
+        await cluster.wait(35.0)
+        assert (cluster.condition("Ready") or {})["message"] == QUEUED.message
+        cluster.refuse = refuse
+        assert await cluster.wait_for(lambda: bool(refused), seconds=100.0)
+        await cluster.wait(12.0)
+        assert cluster.helm.running == {"hello"}
+        assert status_of(history)["progress"]["step"] == "helm"
+        await cluster.wait(100.0)
+        await remove_other(history)
+
+    run_history(narrow, play)
+
+
+def test_slow_deletion_of_tests_is_no_wait_for_a_place(settings: Settings) -> None:
+    said: set[str] = set()
+
+    def note(plural: str, body: Json) -> None:
+        if plural == "xapps":
+            said.update(each["message"] for each in body["status"]["conditions"])
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        deploy(history)
+        await wait_tested(history, "Succeeded")
+        cluster.latency = lambda request: 40.0 if request.method == "DELETE" and "/pods/" in request.path else 0.0
+        cluster.server.on_stored.append(note)
+        history.delete()
+        await cluster.wait(120.0)
+
+    assert run_history(settings, play).outcome == "gone"
+    assert said
+    assert QUEUED.message not in said
 
 
 def suspend(history: History) -> None:

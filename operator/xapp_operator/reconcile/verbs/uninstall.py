@@ -63,8 +63,6 @@ async def uninstall(
         names = format_list(action.dependents, total=len(action.dependents))
         message = f"uninstalled after spec.timeout, although these XApps depend on it: {names}"
         context.events.record(request.raw, event_type="Warning", reason="DependentsLeft", message=message)
-    if action.hooks and request.draft.test is not None:
-        await delete_test_objects(request, context, request.draft.test.revision)
     helm_request = UninstallRequest(
         name=name,
         namespace=request.namespace,
@@ -257,6 +255,8 @@ async def _check_newest_record(request: ReconcileRequest, context: ReconcilerCon
 async def _uninstall_served_kinds(
     request: ReconcileRequest, context: ReconcilerContext, helm_request: UninstallRequest, slot: HelmSlot
 ) -> tuple[str, ...]:
+    if not helm_request.no_hooks and request.draft.test is not None:
+        await delete_test_objects(request, context, request.draft.test.revision)
     try:
         await _check_newest_record(request, context)
         return await context.helm.uninstall(helm_request, slot=slot)

@@ -252,7 +252,7 @@ def small_metadata(raw: JsonObject) -> JsonObject:
 
 
 def keep_written(xapps: XAppCache, queue: WorkQueue, before: JsonObject, written: JsonObject) -> None:
-    """Keep an XApp as the response to a write of its status has returned it.
+    """Keep an XApp as the response to a write of its status has returned it, unless it is gone by then.
 
     A change of a user that the response brings queues the key at once: the event of that change may come after the
     next write, and is then no news.
@@ -263,10 +263,13 @@ def keep_written(xapps: XAppCache, queue: WorkQueue, before: JsonObject, written
         before: the XApp that was written to.
         written: the response.
     """
-    own_write = _differs_by_status(before, written)
-    xapps.put(written, own_write=own_write)
     metadata = obj(written, "metadata")
     key, version = (text(metadata, "namespace"), text(metadata, "name")), int(text(metadata, "resourceVersion"))
+    known = xapps.get(key)
+    if known is None or known.uid != text(metadata, "uid"):
+        return
+    own_write = _differs_by_status(before, written)
+    xapps.put(written, own_write=own_write)
     if own_write:  # not the version in the cache, which may be a later one of a user
         queue.take_back(key, version)
     else:
