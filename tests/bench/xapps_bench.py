@@ -66,8 +66,10 @@ def main() -> None:
         with local as cluster, ChartServer() as charts, work_folder(Path(folder)) as work:
             charts.add("workload", "0.1.0", workload_chart())
             prepare_cluster(cluster, ROOT)
-            folders = {"folder": Path(folder), "work": work}
-            _ReleaseBenchmark(local, cluster, charts, **folders, count=count, values=values).run(rounds)
+            benchmark = _ReleaseBenchmark(
+                local, cluster, charts, folder=Path(folder), work=work, count=count, values=values
+            )
+            benchmark.run(rounds)
 
 
 class _ReleaseBenchmark:
