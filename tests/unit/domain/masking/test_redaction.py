@@ -201,6 +201,13 @@ def test_secrets_of_four_characters_are_scrubbed() -> None:
     assert scrub("it is YWJj", ["abc"]) == f"it is {MASK}"  # base64
 
 
+@pytest.mark.parametrize(("before", "is_scrubbed"), [("", True), ("u", False), ("us", False)])
+def test_eight_characters_of_base64_are_scrubbed_and_seven_are_not(before: str, is_scrubbed: bool) -> None:
+    """What is before the secret decides how many characters come from it alone."""
+    encoded = base64.b64encode(f"{before}s3cret".encode()).decode()
+    assert (MASK in scrub(f"auth: {encoded}", ["s3cret"])) is is_scrubbed
+
+
 def test_lines_of_eight_characters_of_a_secret_are_scrubbed() -> None:
     secret = "first\n  abcdefgh  \nabcdefg"
     assert scrub("an abcdefgh", [secret]) == f"an {MASK}"
