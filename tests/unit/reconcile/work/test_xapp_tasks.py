@@ -276,6 +276,22 @@ async def test_operations_that_hang_do_not_delay_those_that_download_nothing(mon
     await lookup.resolver.stop()
 
 
+async def test_an_operation_that_waited_takes_one_place_though_more_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 8)
+    lookup = SlowLookup()
+    resolver = lookup.resolver
+    keys = [("ns", str(number)) for number in range(4)]
+    for key in keys[:3]:
+        assert await resolver.resolve(key, lookup.operation, version=1) is None
+    for key in keys[:2]:
+        resolver.forget(key)
+    assert await lookup.done.get() == keys[2]
+    for key in keys[2:]:
+        assert await resolver.resolve(key, lookup.operation, version=1) is None
+    assert [resolver.is_running(key) for key in keys] == [False, False, True, True]
+    await resolver.stop()
+
+
 async def test_a_turn_that_nobody_uses_is_given_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 1)
     monkeypatch.setattr(xapp_tasks, "TURN_SECONDS", 0.05)
