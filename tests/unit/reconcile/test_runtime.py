@@ -254,7 +254,8 @@ def test_xapps_that_a_list_lacks_are_forgotten(settings: Settings) -> None:
     run_history(settings, play)
 
 
-def test_chart_repositories_that_a_list_lacks_are_forgotten(tmp_path: Path) -> None:
+@pytest.mark.parametrize("listed", [None, "ns"], ids=["all namespaces", "one namespace"])
+def test_chart_repositories_that_a_list_lacks_are_forgotten(tmp_path: Path, listed: str | None) -> None:
     clock = FakeClock()
 
     async def live() -> None:
@@ -265,7 +266,7 @@ def test_chart_repositories_that_a_list_lacks_are_forgotten(tmp_path: Path) -> N
                 runtime.keep_listed("chartrepositories", namespace, uids, version=version)
                 assert sum(runtime.repositories.count_ready()) == 1
             assert cluster.server.watched.count("secrets") == 1
-            runtime.keep_listed("chartrepositories", None, set(), version=7)
+            runtime.keep_listed("chartrepositories", listed, set(), version=7)
             await asyncio.sleep(1.0)
             assert sum(runtime.repositories.count_ready()) == 0
             assert cluster.server.watched.count("secrets") == 0
