@@ -223,6 +223,17 @@ def test_a_hook_that_does_not_end_is_named_after_the_timeout(settings: Settings)
     )
 
 
+def test_a_timeout_without_a_hook_is_told_as_helm_tells_it(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.cluster.helm.faults = [Fault("context deadline exceeded", writes=2)]
+        history.create(tag="one")
+        assert await history.cluster.wait_for(lambda: bool(warnings(history)), seconds=60.0)
+        assert hook_of_attempt(history) is None
+
+    history = run_history(settings, play)
+    assert warnings(history)[0] == ("InstallFailed", "context deadline exceeded")
+
+
 def test_another_failure_names_no_hook(settings: Settings) -> None:
     async def play(history: History) -> None:
         deploy(history, seconds="7s")
