@@ -11,7 +11,7 @@ from tests.support.fakes.api_server import Target, target_of
 from tests.support.fakes.helm import FakeHelm, Fault, _Run
 from tests.support.fakes.helm_by_hand import write_record
 from tests.support.fakes.helm_records import encode_record
-from tests.support.fakes.histories import CONFIGMAP, STORED_CHART, History, run_history, xapp_body
+from tests.support.fakes.histories import CONFIGMAP, RESYNC_SECONDS, STORED_CHART, History, run_history, xapp_body
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import store
@@ -107,6 +107,25 @@ def test_xapp_is_not_looked_at_for_each_change_of_objects_that_become_healthy(
 
     history = run_history(settings, play)
     assert history.outcome == "Ready InstallSucceeded"
+
+
+def test_suspended_xapp_is_not_looked_at_for_the_health_of_a_release_that_is_gone(
+    settings: Settings, begun: list[XApp]
+) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(10.0)
+        history.edit(suspend=True)
+        await history.cluster.wait(10.0)
+        history.uninstall_by_hand()
+        await history.cluster.wait(20.0)
+        looks = len(begun)
+        await history.cluster.wait(RESYNC_SECONDS - 25.0)
+        assert len(begun) == looks
+        await history.cluster.wait(10.0)
+        assert len(begun) == looks + 1
+
+    run_history(settings, play)
 
 
 @pytest.mark.parametrize("late", ["request", "response"])
