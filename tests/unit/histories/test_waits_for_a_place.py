@@ -75,6 +75,24 @@ def test_a_long_wait_is_reported_as_that(narrow: Settings) -> None:
     assert history.outcome == "Ready InstallSucceeded"
 
 
+def test_neither_it_nor_the_helm_that_runs_holds_a_worker(narrow: Settings) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await take_the_place(history)
+        history.create(tag="one")
+        await cluster.wait(10.0)
+        create_other(history, "third", suspend=True)
+        await cluster.wait(10.0)
+        assert history.helm_steps == []
+        assert (cluster.xapp("third") or {})["status"]["phase"] == "Suspended"
+        cluster.delete("third")
+        await cluster.wait(100.0)
+        await remove_other(history)
+
+    history = run_history(narrow.model_copy(update={"workers": 1}), play)
+    assert history.outcome == "Ready InstallSucceeded"
+
+
 def test_it_does_not_count_towards_the_timeout_of_a_first_try(narrow: Settings) -> None:
     async def play(history: History) -> None:
         cluster = history.cluster
