@@ -18,6 +18,7 @@ from tests.unit.gateway.http.http_connections import (
     settle,
     until,
 )
+from xapp_operator.gateway.http.connections.http_connections import BoundedHttpProtocol
 from xapp_operator.gateway.http.connections.reading_time import ReadingTime
 
 STRANGER_SECONDS = 15
@@ -263,6 +264,29 @@ def test_a_request_that_has_not_begun_is_forgotten_with_its_connection() -> None
         await settle()
         assert server.app.paths == ["/large"]
         assert server.limits.open == 0
+
+    in_simulated_time(test)
+
+
+def test_requests_behind_one_that_runs_on_are_forgotten_with_their_connection() -> None:
+    """Nothing counts their bytes any more."""
+
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        protocol = connection.get_protocol()
+        assert isinstance(protocol, BoundedHttpProtocol)
+        connection.send(get("/wait"))
+        connection.send(get("/ok"))
+        await settle()
+        assert len(protocol.pipeline) == 1
+        connection.lose()
+        await settle()
+        assert server.limits.unfinished_bytes == 0
+        assert len(protocol.pipeline) == 0
+        server.app.go.set()
+        await settle()
+        assert server.app.paths == ["/wait"]
 
     in_simulated_time(test)
 
