@@ -65,6 +65,8 @@ class Step:
     release: str = "hello"
     done: bool = False
     """Whether it has succeeded, even if nobody was told."""
+    force: str | None = None
+    """The force-at that the operator had recorded as answered when it began."""
 
 
 @dataclass
@@ -101,6 +103,8 @@ class FakeHelm:
     """What goes wrong whenever these values (as JSON) are deployed."""
     steps: list[Step] = field(default_factory=list)
     """The steps that changed a release, in order, and between them what users did."""
+    on_step: list[Callable[[Step], None]] = field(default_factory=list)
+    """Called with each step that begins to change a release."""
     running: set[str] = field(default_factory=set)
     """The releases that a helm works on; it may be only one helm for each."""
 
@@ -118,6 +122,8 @@ class FakeHelm:
             run.fault = self.refusals.get(what) or (self.faults.pop(0) if self.faults else None)
             run.step = Step(run.command, what, release=run.positional[0])
             self.steps.append(run.step)
+            for listener in self.on_step:
+                listener(run.step)
         try:
             await asyncio.sleep(self.pause if changes else 0)  # before the first request
             return ProcessResult(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,8 +30,10 @@ from tests.support.fakes.helm_records import (
 )
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE, FakeCluster, Killed
-from xapp_operator.api.models import XAppSpec
+from tests.support.fakes.step_checks import check_steps
+from xapp_operator.api.models import XApp, XAppSpec
 from xapp_operator.config import Settings
+from xapp_operator.reconcile.status.status_draft import request_digest, requested_value
 
 GOOD_TAGS = ["one", "two", "three"]
 TIMEOUT_SECONDS = 30
@@ -40,6 +43,8 @@ PAUSE_SECONDS = 0.2
 """Between two writes of helm, so that other things happen in the middle of its steps."""
 LAG_SECONDS = 2.0
 """Of watches, so that decisions do not rest on what they have not shown yet."""
+UNSEEN_SECONDS = LAG_SECONDS + 1.0
+"""For so long after a change, the operator may not have seen it when its last write arrives."""
 QUIET_SECONDS = 110.0
 """After this time without a write, with a resync in it, an XApp has settled."""
 SETTLED_AFTER_MAX_SECONDS = 3600.0
@@ -77,15 +82,8 @@ _ARCHIVE = chart_archive(
 STORED_CHART = chart_archive_manifest(_ARCHIVE, namespace=NAMESPACE)
 
 STALLED_REASONS = {
-    "AccessDenied",
-    "DependencyNotReady",
-    "HealthCheckFailed",
-    "InstallFailed",
-    "RollbackFailed",
-    "TestFailed",
-    "UpgradeFailed",
-    "ValuesInvalid",
-    "ChartInvalid",
+    *("AccessDenied", "ChartInvalid", "DependencyNotReady", "HealthCheckFailed", "InstallFailed", "RollbackFailed"),
+    *("TestFailed", "UpgradeFailed", "ValuesInvalid"),
 }
 
 
@@ -136,11 +134,15 @@ class History:
     unexpected: list[str] = field(default_factory=list)
     """Exceptions that the operator did not expect."""
     removed: list[tuple[Json, dict[int, str]]] = field(default_factory=list)
-    """The XApp as it was when it went away, and the revisions that were left then."""
+    """The XApp as the operator knew it when it went away, and the revisions that were left then."""
     tokens: int = 0
     orphaned: bool = False
+    pruned_tags: dict[int, str] = field(default_factory=dict)
+    """The tags of revisions whose records are gone."""
     hold: tuple[str, int, int, str] | None = None
     """The uid and generation of the XApp for which a revision was held last, the revision, and its tag."""
+    forces: dict[str, str | None] = field(default_factory=dict)
+    """The force-at of each pair of retry-at and force-at that was asked for, by the digest of the pair."""
     on_note: list[Callable[[str], None]] = field(default_factory=list)
     """Called with each thing that a user does."""
 
@@ -148,7 +150,7 @@ class History:
         """Begin in the cluster in which another history has ended; its operator is gone."""
         self.cluster.server.copy_objects(other.cluster.server)
         self.cluster.helm.steps.extend(other.cluster.helm.steps)
-        self.tokens, self.hold = other.tokens, other.hold
+        self.tokens, self.hold, self.forces = other.tokens, other.hold, dict(other.forces)
 
     # What users do
 
@@ -176,6 +178,10 @@ class History:
         self.note(f"{name} {value}")
         text = f"{value}@{self.tokens}" if value else str(self.tokens)
         self.cluster.edit({"metadata": {"annotations": {f"xapp-operator.io/{name}": text}}})
+        body = self.cluster.xapp()
+        if body is not None:
+            xapp = XApp.model_validate(body)
+            self.forces[request_digest(xapp)] = requested_value(xapp, "force_at")
 
     def delete(self) -> None:
         self.note("delete")
@@ -317,7 +323,7 @@ class History:
         """Check all that is true of every settled history."""
         assert self.unexpected == []
         self._check_removals()
-        self._check_steps()
+        check_steps(each for each in self.cluster.helm.steps if each.release == "hello")
         assert not any(each.startswith("pending") for each in self.cluster.revisions.values()) or self._is_resting()
         body = self.cluster.xapp()
         if body is None:
@@ -362,16 +368,37 @@ class History:
         assert self.cluster.condition("Stalled") is None
         assert self.cluster.condition("Reconciling") is None
 
-    def watch_holds(self) -> None:
-        """Take note of each revision that is held from now on."""
+    def note_answer(self, step: Step) -> None:
+        """Take note of the force-at that a step answers; the operator records it before the step begins."""
+        attempt = (self.cluster.xapp() or {}).get("status", {}).get("lastAttempt", {})
+        step.force = self.forces.get(attempt.get("requestDigest", ""))
+
+    def watch_records(self) -> None:
+        """Take note of each revision that is held from now on, of what is pruned, and of XApps that go away."""
+        orphaned: tuple[Json, float] | None = None
 
         def note_change(plural: str, body: Json) -> None:
-            if plural == "xapps" and body["metadata"]["name"] == "hello":
-                self._note_hold(body)
+            nonlocal orphaned
+            if plural != "xapps" or body["metadata"]["name"] != "hello":
+                return
+            self._note_hold(body)
+            if "deletionTimestamp" in body["metadata"] and body["spec"]["deletionPolicy"] == "Orphan":
+                orphaned = body, math.inf
+            elif orphaned is not None and orphaned[1] == math.inf:
+                orphaned = orphaned[0], self.cluster.clock.monotonic() + UNSEEN_SECONDS
 
-        def note_removal(*_: object) -> None:
+        def note_removal(plural: str, body: Json) -> None:
+            nonlocal orphaned
             if not self.cluster.revisions:
-                self.hold = None
+                self.hold, self.pruned_tags = None, {}
+            elif plural == "secrets" and (record := decode_record(body)):
+                self.pruned_tags[record["version"]] = record["config"].get("tag", "")
+            if plural != "xapps":
+                return
+            if orphaned is not None and self.cluster.clock.monotonic() <= orphaned[1]:
+                body, orphaned = orphaned[0], None
+            self.removed.append((body, self.cluster.revisions))
+            self.orphaned = self.orphaned or body["spec"]["deletionPolicy"] == "Orphan"
 
         self.cluster.server.on_stored.append(note_change)
         self.cluster.server.on_removed.append(note_removal)
@@ -381,7 +408,7 @@ class History:
         held, metadata = body.get("status", {}).get("heldRevision"), body["metadata"]
         if held is None or body["status"]["observedGeneration"] != metadata["generation"]:
             return
-        tag = self.tags.get(held) or self._held_tag(body) or next(iter(self.deployed_tags), None)
+        tag = self.tags.get(held) or self.pruned_tags.get(held) or next(iter(self.deployed_tags), None)
         if tag is not None and (self._held_tag(body) is None or self.hold is None or self.hold[2] != held):
             self.hold = metadata["uid"], metadata["generation"], held, tag
 
@@ -401,25 +428,6 @@ class History:
         if self.cluster.xapp() is None and not self.orphaned and self.removed:
             assert self.live_tags == set(), "objects are left over"
             assert self._records() == []
-
-    def _check_steps(self) -> None:
-        deleting, good, done = False, False, set[str]()
-        for step in (each for each in self.cluster.helm.steps if each.release == "hello"):
-            if step.command == "user":
-                deleting = deleting or step.what in ("delete", "left uninstalling")
-                done.clear()
-                if step.what in ("uninstall by hand", "create") or step.what.startswith("left"):
-                    good = False
-                continue
-            if step.command == "uninstall":
-                assert deleting, "a remedy has uninstalled a release"
-                good, done = False, set()
-            elif step.command == "install":
-                assert not good, "a release that was deployed is installed again"
-            if step.done and step.command in ("install", "upgrade"):
-                assert step.what not in done, f"{step} is repeated, although it had succeeded"
-                done.add(step.what)
-            good = good or (step.done and step.command != "uninstall")
 
 
 Play = Callable[[History], Coroutine[Any, Any, None]]
@@ -455,13 +463,8 @@ def run_history(
         if after is not None:
             history.follow(after)
 
-        def note_removal(plural: str, body: Json) -> None:
-            if plural == "xapps":
-                history.removed.append((body, cluster.revisions))
-                history.orphaned = history.orphaned or body["spec"]["deletionPolicy"] == "Orphan"
-
-        history.watch_holds()
-        cluster.server.on_removed.append(note_removal)
+        history.watch_records()
+        cluster.helm.on_step.append(history.note_answer)
         watch(history)
         await cluster.start()
         try:

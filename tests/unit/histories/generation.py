@@ -37,7 +37,7 @@ REMEDIES = ("rollback", "rollback", "none")
 
 
 @dataclass(frozen=True)
-class Event:
+class ScriptedEvent:
     """Something that happens, and the seconds until the next one."""
 
     name: str
@@ -54,15 +54,15 @@ def events(
     values: Iterable[Any] = ("",),
     *,
     pauses: Iterable[float] = PAUSES,
-) -> list[Event]:
+) -> list[ScriptedEvent]:
     """Return every event of a kind."""
-    return [Event(f"{name} {value}", make(value), pause) for value, pause in itertools.product(values, pauses)]
+    return [ScriptedEvent(f"{name} {value}", make(value), pause) for value, pause in itertools.product(values, pauses)]
 
 
-def scripts(*kinds: list[Event], many: int = 8) -> st.SearchStrategy[list[Event]]:
+def scripts(*kinds: list[ScriptedEvent], many: int = 8) -> st.SearchStrategy[list[ScriptedEvent]]:
     """Return short lists of events mostly, and long ones of up to `many`; each kind is as frequent as the others."""
 
-    def each() -> st.SearchStrategy[Event]:
+    def each() -> st.SearchStrategy[ScriptedEvent]:
         return st.one_of([st.sampled_from(kind) for kind in kinds])
 
     # Strategies that are equal count once in `one_of`; these are not, as each has its own elements.
@@ -142,7 +142,7 @@ heals = events("heal", _call(lambda history: history.cluster.heal()))
 
 
 @dataclass(frozen=True)
-class Beginning:
+class InitialState:
     """An XApp that is created now, or one that is deployed already, before the first event."""
 
     tag: str
@@ -161,7 +161,7 @@ class Beginning:
 @functools.cache
 def deployed(settings: Settings, tag: str, on_failure: str = "rollback") -> History:
     """Return a history in which an XApp was created; others begin where it ended, as after a restart."""
-    return run_history(settings, Beginning(tag, on_failure, deployed=False).begin)
+    return run_history(settings, InitialState(tag, on_failure, deployed=False).begin)
 
 
 @functools.cache
@@ -192,15 +192,15 @@ def left(settings: Settings) -> History:
     return run_history(settings, happen)
 
 
-def beginnings(tags: Iterable[str], remedies: Iterable[str] = ("rollback",)) -> st.SearchStrategy[Beginning]:
+def initial_states(tags: Iterable[str], remedies: Iterable[str] = ("rollback",)) -> st.SearchStrategy[InitialState]:
     """Return how a history begins: five of six with an XApp that is deployed already."""
     kinds = [(True, 0.0), (True, 0.3), (True, 1.0), (True, 3.0), (True, 5.0), (False, 5.0)]
     return st.sampled_from(
         [
-            Beginning(tag, remedy, deployed=deployed, pause=pause)
+            InitialState(tag, remedy, deployed=deployed, pause=pause)
             for tag, remedy, (deployed, pause) in itertools.product(tags, remedies, kinds)
         ]
     )
 
 
-any_beginning = beginnings([*GOOD_TAGS, GOOD_TAGS[0], BROKEN], REMEDIES)
+any_initial_state = initial_states([*GOOD_TAGS, GOOD_TAGS[0], BROKEN], REMEDIES)

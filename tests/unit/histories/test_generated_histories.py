@@ -23,10 +23,9 @@ from tests.unit.histories.generation import (
     PASSING_FAULTS,
     PAUSES,
     SIGKILL,
-    Beginning,
-    Event,
-    any_beginning,
-    beginnings,
+    InitialState,
+    ScriptedEvent,
+    any_initial_state,
     broken_tags,
     changes,
     changes_of_objects,
@@ -36,6 +35,7 @@ from tests.unit.histories.generation import (
     disturb,
     heals,
     held,
+    initial_states,
     kills,
     left,
     leftovers,
@@ -65,7 +65,7 @@ OUTAGE_SECONDS = 75.0
 """Longer than spec.timeout, and than the deadline after which a Deployment is said to have failed."""
 
 
-async def _happen(history: History, happened: list[Event]) -> None:
+async def _happen(history: History, happened: list[ScriptedEvent]) -> None:
     for event in happened:
         event.act(history)
         await history.cluster.wait(event.pause)
@@ -73,15 +73,15 @@ async def _happen(history: History, happened: list[Event]) -> None:
 
 def play(
     settings: Settings,
-    beginning: Beginning,
-    happened: list[Event],
+    initial: InitialState,
+    happened: list[ScriptedEvent],
     check: Callable[[History], None] = lambda _: None,
 ) -> History:
     async def happen(history: History) -> None:
-        await beginning.begin(history)
+        await initial.begin(history)
         await _happen(history, happened)
 
-    history = run_history(settings, happen, check, after=beginning.before(settings))
+    history = run_history(settings, happen, check, after=initial.before(settings))
     _count(history)
     return history
 
@@ -101,29 +101,33 @@ def _count(history: History) -> None:
             occurred(name.lower())
 
 
-@must_occur(killed=10, failed_step=5, ready=15, stalled=10, left=3)
+@must_occur(killed=5, failed_step=3, ready=15, stalled=5, left=2)
 @HISTORIES
-@given(beginning=any_beginning, happened=scripts(tags, kills, changes, changes, broken_tags, many=5))
-def test_upgrades_under_kills_and_faults(settings: Settings, beginning: Beginning, happened: list[Event]) -> None:
+@given(initial=any_initial_state, happened=scripts(tags, kills, changes, changes, broken_tags, many=5))
+def test_upgrades_under_kills_and_faults(
+    settings: Settings, initial: InitialState, happened: list[ScriptedEvent]
+) -> None:
     def check(history: History) -> None:
-        if beginning.on_failure == "none" and history.outcome.startswith("Stalled"):
+        if initial.on_failure == "none" and history.outcome.startswith("Stalled"):
             occurred("left")
             assert not any(step.command == "rollback" for step in history.helm_steps)
 
-    play(settings, beginning, happened, check)
+    play(settings, initial, happened, check)
 
 
-@must_occur(killed=10, removed=10, gone=10)
+@must_occur(killed=5, removed=10, gone=10)
 @HISTORIES
-@given(beginning=any_beginning, happened=scripts(changes, kills, deletions, deletions, orphanings, creations, many=7))
-def test_deletions_under_kills_and_faults(settings: Settings, beginning: Beginning, happened: list[Event]) -> None:
-    play(settings, beginning, happened)
+@given(initial=any_initial_state, happened=scripts(changes, kills, deletions, deletions, orphanings, creations, many=7))
+def test_deletions_under_kills_and_faults(
+    settings: Settings, initial: InitialState, happened: list[ScriptedEvent]
+) -> None:
+    play(settings, initial, happened)
 
 
-@must_occur(killed=5, failed_step=3, ready=20)
+@must_occur(killed=2, failed_step=2, ready=20)
 @HISTORIES
 @given(
-    beginning=any_beginning,
+    initial=any_initial_state,
     happened=scripts(
         tags,
         changes,
@@ -140,18 +144,20 @@ def test_deletions_under_kills_and_faults(settings: Settings, beginning: Beginni
         rollbacks_by_hand,
     ),
 )
-def test_anything_users_and_other_helms_do(settings: Settings, beginning: Beginning, happened: list[Event]) -> None:
-    play(settings, beginning, happened)
+def test_anything_users_and_other_helms_do(
+    settings: Settings, initial: InitialState, happened: list[ScriptedEvent]
+) -> None:
+    play(settings, initial, happened)
 
 
-@must_occur(held=10, killed=5)
+@must_occur(held=10, killed=2)
 @HISTORIES
 @given(
     happened=scripts(upgrades_by_hand, rollbacks_by_hand, leftovers, rollbacks, kills, requests, changes, many=5),
     pause=st.sampled_from([0.0, 1.0, 5.0]),
 )
 def test_what_is_held_stays_in_force_until_the_spec_changes(
-    settings: Settings, happened: list[Event], pause: float
+    settings: Settings, happened: list[ScriptedEvent], pause: float
 ) -> None:
     async def happen(history: History) -> None:
         await history.cluster.wait(pause)
@@ -166,25 +172,25 @@ def test_what_is_held_stays_in_force_until_the_spec_changes(
 
 @must_occur(rolled_back=20)
 @FEW_HISTORIES
-@given(beginning=beginnings(GOOD_TAGS), happened=scripts(kills, passing_faults, many=4))
+@given(initial=initial_states(GOOD_TAGS), happened=scripts(kills, passing_faults, many=4))
 def test_release_that_was_good_is_back_after_an_upgrade_that_is_never_healthy(
-    settings: Settings, beginning: Beginning, happened: list[Event]
+    settings: Settings, initial: InitialState, happened: list[ScriptedEvent]
 ) -> None:
     async def happen(history: History) -> None:
-        await beginning.begin(history)
+        await initial.begin(history)
         await history.cluster.wait(5.0)
         history.set_tag(BROKEN)
         await _happen(history, happened)
 
     def check(history: History) -> None:
         assert history.outcome.startswith("Stalled")
-        assert history.deployed_tags == [beginning.tag]
-        assert history.live_tags == {beginning.tag}
+        assert history.deployed_tags == [initial.tag]
+        assert history.live_tags == {initial.tag}
 
-    _count(run_history(settings, happen, check, after=beginning.before(settings)))
+    _count(run_history(settings, happen, check, after=initial.before(settings)))
 
 
-@must_occur(failed_step=5, killed=5)
+@must_occur(failed_step=2, killed=2)
 @HISTORIES
 @given(
     disturbances=st.lists(st.sampled_from([*ALL_KILLS, *PASSING_FAULTS]), min_size=1, max_size=3),
@@ -210,19 +216,19 @@ def test_passing_failures_end_with_the_release_that_is_wanted(
     _count(run_history(settings, happen, check, after=None if is_new else deployed(settings, "one")))
 
 
-@must_occur(ready=20, killed=5)
+@must_occur(ready=20, killed=2)
 @FEW_HISTORIES
 @given(
-    beginning=beginnings(["one"]),
+    initial=initial_states(["one"]),
     happened=scripts(tags, quick_tags, quick_tags, changes, kills, many=4),
     tag=st.sampled_from(GOOD_TAGS),
     restart=st.booleans(),
 )
 def test_release_that_became_healthy_is_left_alone_when_it_degrades(
-    settings: Settings, beginning: Beginning, happened: list[Event], tag: str, restart: bool
+    settings: Settings, initial: InitialState, happened: list[ScriptedEvent], tag: str, restart: bool
 ) -> None:
     async def happen(history: History) -> None:
-        await beginning.begin(history)
+        await initial.begin(history)
         await history.cluster.wait(5.0)
         await _happen(history, happened)
         history.set_tag(tag)
@@ -240,10 +246,10 @@ def test_release_that_became_healthy_is_left_alone_when_it_degrades(
         if history.cluster.lives > 1:
             occurred("killed")
 
-    run_history(settings, happen, after=beginning.before(settings))
+    run_history(settings, happen, after=initial.before(settings))
 
 
-@must_occur(killed=3, given_up=20, back=7)
+@must_occur(killed=2, given_up=20, back=3)
 @FEWEST_HISTORIES
 @given(
     remedy=st.sampled_from(["rollback", "none"]),
@@ -252,7 +258,7 @@ def test_release_that_became_healthy_is_left_alone_when_it_degrades(
     happened=scripts(kills, requests, many=3),
 )
 def test_upgrade_that_fails_again_and_again_is_given_up(
-    settings: Settings, remedy: str, writes: int, error: str, happened: list[Event]
+    settings: Settings, remedy: str, writes: int, error: str, happened: list[ScriptedEvent]
 ) -> None:
     async def happen(history: History) -> None:
         history.edit(upgrade={"onFailure": remedy})
@@ -273,7 +279,7 @@ def test_upgrade_that_fails_again_and_again_is_given_up(
     _count(run_history(settings, happen, check, after=deployed(settings, "one")))
 
 
-@must_occur(killed=10, failed_step=30, gone=90)
+@must_occur(killed=5, failed_step=30, gone=90)
 @HISTORIES
 @given(
     failures=st.lists(st.sampled_from(PASSING_FAULTS), min_size=1, max_size=4),
@@ -281,7 +287,7 @@ def test_upgrade_that_fails_again_and_again_is_given_up(
     pause=st.sampled_from(PAUSES),
 )
 def test_deletion_ends_after_the_uninstall_that_succeeds(
-    settings: Settings, failures: list[Fault], happened: list[Event], pause: float
+    settings: Settings, failures: list[Fault], happened: list[ScriptedEvent], pause: float
 ) -> None:
     async def happen(history: History) -> None:
         await history.cluster.wait(pause)
@@ -293,11 +299,11 @@ def test_deletion_ends_after_the_uninstall_that_succeeds(
     _count(run_history(settings, happen, after=deployed(settings, "one")))
 
 
-@must_occur(killed=10, waiting=80)
+@must_occur(killed=5, waiting=80)
 @HISTORIES
 @given(happened=scripts(tags, restarts, requests, remedies, many=5), is_deleted=st.sampled_from([True, True, False]))
 def test_nothing_is_installed_before_its_dependencies_are_ready(
-    settings: Settings, happened: list[Event], is_deleted: bool
+    settings: Settings, happened: list[ScriptedEvent], is_deleted: bool
 ) -> None:
     async def happen(history: History) -> None:
         history.create(tag="one", dependsOn=[{"name": "other"}])
@@ -312,15 +318,15 @@ def test_nothing_is_installed_before_its_dependencies_are_ready(
     _count(run_history(settings, happen))
 
 
-@must_occur(killed=5, suspended=90)
+@must_occur(killed=2, suspended=90)
 @HISTORIES
 @given(
-    beginning=beginnings(["one", BROKEN]),
+    initial=initial_states(["one", BROKEN]),
     happened=scripts(tags, broken_tags, requests, rollbacks, restarts, removals, leftovers, upgrades_by_hand, many=5),
 )
-def test_suspended_xapp_is_left_alone(settings: Settings, beginning: Beginning, happened: list[Event]) -> None:
+def test_suspended_xapp_is_left_alone(settings: Settings, initial: InitialState, happened: list[ScriptedEvent]) -> None:
     async def happen(history: History) -> None:
-        await beginning.begin(history)
+        await initial.begin(history)
         history.edit(suspend=True)
         await history.cluster.wait(5.0)
         before = len(history.helm_steps)
@@ -329,13 +335,13 @@ def test_suspended_xapp_is_left_alone(settings: Settings, beginning: Beginning, 
         assert len(history.helm_steps) == before
         occurred("suspended")
 
-    _count(run_history(settings, happen, after=beginning.before(settings)))
+    _count(run_history(settings, happen, after=initial.before(settings)))
 
 
-@must_occur(killed=5, corrected=40)
+@must_occur(killed=1, corrected=40)
 @HISTORIES
 @given(happened=scripts(kills, changes_of_objects, changes_of_objects, changes_of_objects, tags, many=4))
-def test_what_somebody_changes_by_hand_is_put_back(settings: Settings, happened: list[Event]) -> None:
+def test_what_somebody_changes_by_hand_is_put_back(settings: Settings, happened: list[ScriptedEvent]) -> None:
     async def happen(history: History) -> None:
         history.edit(driftDetection={"mode": "enabled"})
         await history.cluster.wait(3.0)
@@ -357,7 +363,9 @@ def test_what_somebody_changes_by_hand_is_put_back(settings: Settings, happened:
     pause=st.sampled_from([0.0, 1.0, 1.7, 2.0, 2.3, 2.6, 3.0, 5.0]),
     happened=scripts(orphanings, remedies, tags, kills, many=4),
 )
-def test_xapp_over_a_release_that_was_left(settings: Settings, tag: str, pause: float, happened: list[Event]) -> None:
+def test_xapp_over_a_release_that_was_left(
+    settings: Settings, tag: str, pause: float, happened: list[ScriptedEvent]
+) -> None:
     async def happen(history: History) -> None:
         history.create(tag=tag)
         await history.cluster.wait(pause)
