@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fakes.helm import Fault
-from tests.support.fakes.helm_by_hand import upgrade_by_hand
+from tests.support.fakes.helm_by_hand import roll_back_by_hand, upgrade_by_hand
 from tests.support.fakes.histories import RESYNC_SECONDS, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN, Kill
 from tests.unit.histories.test_retries import REFUSED
@@ -284,3 +284,19 @@ def test_a_failed_rollback_keeps_the_last_good_revision(settings: Settings) -> N
 
     history = run_history(settings, play)
     assert [each.command for each in history.helm_steps][1:].count("install") == 0
+
+
+def test_health_is_not_of_a_revision_that_a_person_made_while_helm_upgraded(settings: Settings) -> None:
+    """helm is killed after it has changed the objects, and so after those of the person's rollback."""
+
+    async def play(history: History) -> None:
+        history.create(tag="one")
+        await history.cluster.wait(5.0)
+        upgrade_by_hand(history, BROKEN)
+        history.cluster.helm.faults.append(Fault(writes=3))
+        history.set_tag("three")
+        await history.cluster.wait(1.0)
+        roll_back_by_hand(history, 2)
+
+    history = run_history(settings, play)
+    assert known_health(history)[4] is False

@@ -150,9 +150,10 @@ class HealthMarks:
         """Return the history that tells whether the deployed revision was healthy; `now` is in seconds, monotonic.
 
         The status changes anyway then. Where nothing is known, nothing is added: a new version of the operator would
-        write the status of every XApp.
+        write the status of every XApp. While another helm works on an earlier revision, or after it did, the objects
+        may be of that one.
         """
-        if release is None or release.status != DEPLOYED or release.overtaken:
+        if release is None or release.status != DEPLOYED or release.overtaken or release.late_pending:
             return history
         revision = release.revision
         known = next((each.was_healthy for each in history if each.revision == revision), None)
