@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -11,13 +12,17 @@ from typing import Any, cast
 
 import pytest
 import uvloop
+from websockets.frames import Frame, Opcode
 
 from tests.localcluster.pki import Authority
 from tests.support.eventually import eventually
-from tests.unit.gateway.http.http_connections import HttpServer, get
+from tests.unit.gateway.http.http_connections import App, HttpServer, get
+from tests.unit.gateway.http.test_websocket_connections import HANDSHAKE
 from xapp_operator.gateway.http.connections.tls_connections import BoundedHttpsProtocol, BoundedTlsProtocol
 
 SECONDS = 60.0
+MUCH = 16 * 1024 * 1024
+"""More than the buffers of the kernel take."""
 ADDRESS = "127.0.0.1"
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -62,6 +67,11 @@ class TlsServer:
             reader, writer = await asyncio.open_connection(ADDRESS, self.port, **options)
         self._writers.append(writer)
         return reader, writer
+
+    def connect_blocking(self) -> ssl.SSLSocket:
+        """Return a connection that reads only when it is asked to."""
+        connection = socket.create_connection((ADDRESS, self.port), timeout=SECONDS)
+        return self._trusting.wrap_socket(connection, server_hostname="localhost")
 
     async def eventually_open(self, count: int) -> None:
         await eventually(lambda: self.http.limits.open == count, what=f"{count} open connections")
@@ -148,5 +158,62 @@ def test_clients_are_told_apart_by_their_addresses(run: Run) -> None:
         await server.connect(handshake=False)
         assert await ended(first)
         assert server.http.closed == ["connections_of_address"]
+
+    run(test)
+
+
+def request_much(connection: ssl.SSLSocket) -> None:
+    connection.sendall(get(f"/size/{MUCH}"))
+
+
+def request_many_messages(connection: ssl.SSLSocket) -> None:
+    connection.sendall(get("/open", *HANDSHAKE))
+    assert connection.recv(64).startswith(b"HTTP/1.1 101 ")
+    connection.sendall(Frame(Opcode.TEXT, b"large").serialize(mask=True) * (MUCH // App.LARGE))
+
+
+@pytest.mark.parametrize("request_all", [request_much, request_many_messages])
+def test_everything_that_a_client_does_not_read_counts(run: Run, request_all: Callable[[ssl.SSLSocket], None]) -> None:
+    def read(connection: ssl.SSLSocket) -> None:
+        left = MUCH - App.LARGE  # nearly everything
+        while left > 0:
+            left -= len(connection.recv(65536))
+
+    async def test(server: TlsServer) -> None:
+        limits = server.http.limits
+        with await asyncio.to_thread(server.connect_blocking) as connection:
+            await asyncio.to_thread(request_all, connection)
+            unsent = await eventually(lambda: limits.unsent_bytes, what="unread bytes")
+            [tls] = server.protocols
+            assert unsent == tls._connection.get_write_buffer_size()
+            assert tls._connection.get_write_buffer_limits() == (0, 4 * 1024)
+            await asyncio.to_thread(read, connection)
+            await eventually(lambda: limits.unsent_bytes == 0, what="the client to have read everything")
+
+    run(test)
+
+
+def test_a_handshake_that_nobody_reads_goes_on(run: Run) -> None:
+    """A large certificate may not fit into the kernel."""
+
+    async def test(server: TlsServer) -> None:
+        await server.connect(handshake=False)
+        await server.eventually_open(1)
+        server.protocols[0].pause_writing()
+        server.protocols[0].resume_writing()
+        assert server.http.limits.open == 1
+
+    run(test)
+
+
+def test_a_lost_connection_may_still_be_told_that_it_can_write(run: Run) -> None:
+    async def test(server: TlsServer) -> None:
+        _, writer = await server.connect()
+        await server.eventually_open(1)
+        writer.close()
+        await server.eventually_open(0)
+        server.protocols[0].pause_writing()
+        server.protocols[0].resume_writing()
+        assert server.http.limits.open == 0
 
     run(test)

@@ -140,8 +140,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
         self._reading_time = ReadingTime(transport, self._abort)
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
         if self._limits.admit(transport, self._address):
             self._start_head_timer()
         else:

@@ -1,8 +1,8 @@
 """Connections of HTTPS, bounded from their first byte on: a TLS handshake takes memory, and anybody can leave it open.
 
 A server of the event loop would call the HTTP protocol only after the handshake. So this is a subclass of the event
-loop's own TLS protocol, which the loop does not document. `test_slow_tls_handshakes` fails if an upgrade of uvloop
-changes it.
+loop's own TLS protocol, which the loop does not document. `test_slow_tls_handshakes` and `test_tls_connections` fail if
+an upgrade of uvloop changes it.
 """
 
 from __future__ import annotations
@@ -10,27 +10,46 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from ssl import SSLContext
-from typing import Final
+from typing import Any, Final, cast
 
 from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 
 from xapp_operator.gateway.http.connections.connection_limits import ConnectionLimits
 from xapp_operator.gateway.http.connections.http_connections import HEAD_SECONDS, BoundedHttpProtocol
-from xapp_operator.gateway.http.connections.reading_time import WRITE_BUFFER_BYTES
 
 HANDSHAKE_SECONDS: Final = HEAD_SECONDS
 CLOSE_SECONDS: Final = HEAD_SECONDS
 """Time for a client to confirm the end of TLS, before its connection is aborted."""
 
 
+class _TlsTransport:
+    """The transport of the HTTP inside TLS, whose flow is that of TCP.
+
+    The event loop counts only what waits inside TLS. But a write of any size goes through it to TCP at once, and waits
+    there for a client that does not read.
+    """
+
+    def __init__(self, tls: asyncio.Transport, tcp: asyncio.Transport) -> None:
+        self._tls = tls
+        self._tcp = tcp
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tls, name)
+
+    def get_write_buffer_size(self) -> int:
+        return self._tls.get_write_buffer_size() + self._tcp.get_write_buffer_size()
+
+    def set_write_buffer_limits(self, high: int, low: int) -> None:
+        self._tcp.set_write_buffer_limits(high=high, low=low)
+
+
 class BoundedHttpsProtocol(BoundedHttpProtocol):
     """The HTTP inside TLS; from the end of the handshake on, it counts instead of the handshake."""
 
-    end_handshake: Callable[[], None]
+    end_handshake: Callable[[asyncio.Transport], asyncio.Transport]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self.end_handshake()
-        super().connection_made(transport)
+        super().connection_made(self.end_handshake(transport))
 
 
 class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
@@ -38,6 +57,7 @@ class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
 
     _connection: asyncio.Transport
     _is_admitted: bool
+    _transport_inside: asyncio.Transport | None = None
 
     def __init__(
         self,
@@ -57,22 +77,36 @@ class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
             ssl_shutdown_timeout=CLOSE_SECONDS,
         )
         self._limits = limits
-        http.end_handshake = self._stop_counting
+        http.end_handshake = self._end_handshake
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._connection = transport
         peer = transport.get_extra_info("peername")
         self._is_admitted = self._limits.admit(transport, str(peer[0]) if peer else "")
         if self._is_admitted:
-            transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
             super().connection_made(transport)
         else:
             transport.abort()  # nothing can be answered before the handshake
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_counting()
+        self._limits.remove(self._connection)
+        self._transport_inside = None
         if self._is_admitted:
             super().connection_lost(exc)
 
-    def _stop_counting(self) -> None:
+    def pause_writing(self) -> None:
+        """Tell the protocol inside that the client does not read."""
+        super().pause_writing()
+        if self._transport_inside is not None:
+            cast("asyncio.Protocol", self._transport_inside.get_protocol()).pause_writing()
+
+    def resume_writing(self) -> None:
+        """Tell the protocol inside that the client has read everything."""
+        super().resume_writing()
+        if self._transport_inside is not None:
+            cast("asyncio.Protocol", self._transport_inside.get_protocol()).resume_writing()
+
+    def _end_handshake(self, transport: asyncio.Transport) -> asyncio.Transport:
         self._limits.remove(self._connection)
+        self._transport_inside = cast("asyncio.Transport", _TlsTransport(transport, self._connection))
+        return self._transport_inside
