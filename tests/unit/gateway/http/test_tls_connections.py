@@ -18,6 +18,7 @@ from tests.localcluster.pki import Authority
 from tests.support.eventually import eventually
 from tests.unit.gateway.http.http_connections import App, HttpServer, get
 from tests.unit.gateway.http.test_websocket_connections import HANDSHAKE
+from xapp_operator.gateway.http.connections import reading_time, tls_connections
 from xapp_operator.gateway.http.connections.tls_connections import BoundedHttpsProtocol, BoundedTlsProtocol
 
 SECONDS = 60.0
@@ -71,7 +72,7 @@ class TlsServer:
     def connect_blocking(self) -> ssl.SSLSocket:
         """Return a connection that reads only when it is asked to."""
         connection = socket.create_connection((ADDRESS, self.port), timeout=SECONDS)
-        return self._trusting.wrap_socket(connection, server_hostname="localhost")
+        return self._trusting.wrap_socket(connection, server_hostname="localhost", suppress_ragged_eofs=False)
 
     async def eventually_open(self, count: int) -> None:
         await eventually(lambda: self.http.limits.open == count, what=f"{count} open connections")
@@ -215,5 +216,40 @@ def test_a_lost_connection_may_still_be_told_that_it_can_write(run: Run) -> None
         server.protocols[0].pause_writing()
         server.protocols[0].resume_writing()
         assert server.http.limits.open == 0
+
+    run(test)
+
+
+def test_a_slow_client_gets_the_rest_after_the_connection_was_closed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls_connections, "CLOSE_SECONDS", 0.01)
+
+    def read(connection: ssl.SSLSocket) -> bytes:
+        received = bytearray()
+        while chunk := connection.recv(65536):
+            received += chunk
+        return bytes(received)
+
+    async def test(server: TlsServer) -> None:
+        with await asyncio.to_thread(server.connect_blocking) as connection:
+            await asyncio.to_thread(connection.sendall, get(f"/size/{MUCH}", "Connection: close"))
+            await server.eventually_open(1)
+            await eventually(server.protocols[0]._connection.is_closing, what="the end of its time")
+            assert server.http.limits.open == 1
+            _, _, body = (await asyncio.to_thread(read, connection)).partition(b"\r\n\r\n")
+            assert len(body) == MUCH
+            await server.eventually_open(0)
+
+    run(test)
+
+
+def test_a_client_that_does_not_confirm_the_end_is_not_waited_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls_connections, "CLOSE_SECONDS", 0.01)
+    monkeypatch.setattr(reading_time, "UNAUTHENTICATED_WRITE_SECONDS", 3600.0)
+
+    async def test(server: TlsServer) -> None:
+        with await asyncio.to_thread(server.connect_blocking) as connection:
+            await asyncio.to_thread(connection.sendall, get("/ok", "Connection: close"))
+            await server.eventually_open(0)
+            assert (await asyncio.to_thread(connection.recv, 65536)).startswith(b"HTTP/1.1 200 ")
 
     run(test)

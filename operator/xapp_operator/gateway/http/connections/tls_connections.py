@@ -16,22 +16,31 @@ from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 
 from xapp_operator.gateway.http.connections.connection_limits import ConnectionLimits
 from xapp_operator.gateway.http.connections.http_connections import HEAD_SECONDS, BoundedHttpProtocol
+from xapp_operator.gateway.http.connections.reading_time import WRITE_SECONDS
 
 HANDSHAKE_SECONDS: Final = HEAD_SECONDS
 CLOSE_SECONDS: Final = HEAD_SECONDS
-"""Time for a client to confirm the end of TLS, before its connection is aborted."""
+"""Time for a client to confirm the end of TLS, before its connection is closed without."""
 
 
 class _TlsTransport:
     """The transport of the HTTP inside TLS, whose flow is that of TCP.
 
     The event loop counts only what waits inside TLS. But a write of any size goes through it to TCP at once, and waits
-    there for a client that does not read.
+    there for a client that does not read. And when a client has not confirmed the end in time, the event loop would
+    abort the connection, and lose what is still on its way to a slow client; so this closes it instead.
     """
 
     def __init__(self, tls: asyncio.Transport, tcp: asyncio.Transport) -> None:
         self._tls = tls
         self._tcp = tcp
+        self._is_closing = False
+
+    def close(self) -> None:
+        if not self._is_closing:
+            self._is_closing = True
+            asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._tcp.close)
+        self._tls.close()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tls, name)
@@ -74,7 +83,7 @@ class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
             None,
             server_side=True,
             ssl_handshake_timeout=HANDSHAKE_SECONDS,
-            ssl_shutdown_timeout=CLOSE_SECONDS,
+            ssl_shutdown_timeout=WRITE_SECONDS,  # see _TlsTransport
         )
         self._limits = limits
         http.end_handshake = self._end_handshake
