@@ -291,6 +291,21 @@ def test_requests_behind_one_that_runs_on_are_forgotten_with_their_connection() 
     in_simulated_time(test)
 
 
+def test_a_body_that_was_not_read_is_forgotten_with_its_response() -> None:
+    async def test() -> None:
+        server = HttpServer()
+        connection = server.connect()
+        protocol = connection.get_protocol()
+        assert isinstance(protocol, BoundedHttpProtocol)
+        connection.send(post("/ok", "Content-Length: 4", body=b"abcd"))
+        assert protocol.cycle.body == b"abcd"
+        await settle()
+        assert len(responses(connection.received)) == 1
+        assert protocol.cycle.body == b""
+
+    in_simulated_time(test)
+
+
 def test_a_request_does_not_begin_when_the_client_has_sent_its_end_before() -> None:
     async def test() -> None:
         server = HttpServer()

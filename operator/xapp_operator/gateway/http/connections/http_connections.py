@@ -235,6 +235,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._update_limits()
 
     def on_response_complete(self) -> None:
+        if self._running_cycle is not None:
+            self._running_cycle.body.clear()  # nobody reads the rest, and the connection may stay open
         super().on_response_complete()
         self._update_limits()
         if self._complete_heads_bytes:
