@@ -18,15 +18,8 @@ UNSENT_MAX_BYTES = 32 * 1024 * 1024
 class Connection:
     """The transport of one connection."""
 
-    def __init__(self, *, unsent: int = 0) -> None:
-        self.unsent = unsent
+    def __init__(self) -> None:
         self.ended = ""
-
-    def get_write_buffer_size(self) -> int:
-        return self.unsent
-
-    def close(self) -> None:
-        self.ended = "closed"
 
     def abort(self) -> None:
         self.ended = "aborted"
@@ -48,8 +41,8 @@ class Limits:
             on_closed=self.reasons.append,
         )
 
-    def open(self, address: str, *, unsent: int = 0) -> Connection:
-        made = Connection(unsent=unsent)
+    def open(self, address: str) -> Connection:
+        made = Connection()
         if not self.limits.admit(made.transport, address):
             made.ended = "refused"
         return made
@@ -64,15 +57,15 @@ def test_the_connection_of_an_address_that_waits_longest_gives_way() -> None:
     server = Limits()
     first, second, other = server.open("192.0.2.1"), server.open("192.0.2.1"), server.open("192.0.2.2")
     third = server.open("192.0.2.1")
-    assert [each.ended for each in (first, second, other, third)] == ["closed", "", "", ""]
+    assert [each.ended for each in (first, second, other, third)] == ["aborted", "", "", ""]
     assert (server.limits.open, server.reasons) == (3, ["connections_of_address"])
 
     server.limits.set_busy(second.transport)
     server.limits.set_waiting(second.transport)
     fourth = server.open("192.0.2.1")
-    assert [each.ended for each in (second, third, fourth)] == ["", "closed", ""]
+    assert [each.ended for each in (second, third, fourth)] == ["", "aborted", ""]
     server.open("192.0.2.1")
-    assert [each.ended for each in (second, fourth)] == ["closed", ""]
+    assert [each.ended for each in (second, fourth)] == ["aborted", ""]
 
 
 def test_a_connection_is_refused_if_all_others_of_its_address_are_served() -> None:
@@ -90,7 +83,7 @@ def test_a_connection_is_refused_if_all_others_of_its_address_are_served() -> No
 def test_ipv6_addresses_of_one_network_are_one_client_and_proxies_are_many() -> None:
     server = Limits(total=10)
     first, _, _ = (server.open(f"2001:db8::{each}") for each in "123")
-    assert first.ended == "closed"
+    assert first.ended == "aborted"
     proxied = [server.open("10.1.2.3") for _ in range(4)]
     assert {each.ended for each in proxied} == {""}
     unknown = [server.open("") for _ in range(3)]
@@ -102,7 +95,7 @@ def test_of_all_connections_that_wait_the_oldest_stranger_gives_way() -> None:
     known, stranger, served = server.open("192.0.2.1"), server.open("192.0.2.2"), server.busy("192.0.2.3")
     server.limits.set_waiting(known.transport, group="jane")
     assert server.open("192.0.2.4").ended == ""
-    assert [each.ended for each in (known, stranger, served)] == ["", "closed", ""]
+    assert [each.ended for each in (known, stranger, served)] == ["", "aborted", ""]
     assert server.reasons == ["connections"]
 
 
@@ -114,7 +107,7 @@ def test_without_strangers_the_group_with_most_connections_gives_way() -> None:
         server.limits.set_waiting(each.transport, group="joe")
         server.limits.set_waiting(each.transport, group="joe")  # its place stays
     server.open("192.0.2.9")
-    assert [each.ended for each in (jane, *joes)] == ["", "closed", "", ""]
+    assert [each.ended for each in (jane, *joes)] == ["", "aborted", "", ""]
 
 
 def test_a_connection_is_refused_if_all_are_served() -> None:
@@ -126,13 +119,6 @@ def test_a_connection_is_refused_if_all_are_served() -> None:
     assert {each.ended for each in served} == {""}
 
 
-def test_a_connection_with_unread_bytes_is_aborted() -> None:
-    server = Limits(total=1)
-    unread = server.open("192.0.2.1", unsent=1)
-    server.open("192.0.2.2")
-    assert unread.ended == "aborted"
-
-
 def test_unfinished_requests_have_a_common_bound() -> None:
     server = Limits(total=10)
     first, second = server.open("192.0.2.1"), server.open("192.0.2.2")
@@ -140,13 +126,13 @@ def test_unfinished_requests_have_a_common_bound() -> None:
     server.limits.set_request_bytes(second.transport, HEADS_MAX_BYTES - 1)
     assert (server.limits.unfinished_bytes, server.reasons) == (HEADS_MAX_BYTES, [])
     server.limits.set_request_bytes(second.transport, HEADS_MAX_BYTES)
-    assert [each.ended for each in (first, second)] == ["closed", ""]
+    assert [each.ended for each in (first, second)] == ["aborted", ""]
     assert (server.limits.unfinished_bytes, server.reasons) == (HEADS_MAX_BYTES, ["head_bytes"])
     server.limits.set_request_bytes(second.transport, 0)
     assert server.limits.unfinished_bytes == 0
     third = server.open("192.0.2.3")
     server.limits.set_request_bytes(third.transport, HEADS_MAX_BYTES + 1)
-    assert [each.ended for each in (second, third)] == ["", "closed"]
+    assert [each.ended for each in (second, third)] == ["", "aborted"]
     server.reasons.clear()
     server.limits.set_request_bytes(second.transport, 5)
     server.limits.remove(second.transport)
@@ -163,7 +149,7 @@ def test_unread_responses_have_a_common_bound() -> None:
     server.limits.set_busy(first.transport)
     assert server.limits.unsent_bytes == UNSENT_MAX_BYTES - 1
     server.limits.set_waiting(first.transport, unsent_bytes=2)
-    assert [each.ended for each in (first, second)] == ["", "closed"]
+    assert [each.ended for each in (first, second)] == ["", "aborted"]
     assert (server.limits.unsent_bytes, server.reasons) == (2, ["unsent_bytes"])
     server.limits.set_waiting(second.transport, unsent_bytes=7)  # it is gone
     server.limits.remove(first.transport)

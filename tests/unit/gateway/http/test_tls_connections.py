@@ -163,6 +163,19 @@ def test_clients_are_told_apart_by_their_addresses(run: Run) -> None:
     run(test)
 
 
+def test_a_connection_that_gives_way_ends_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It no longer counts, so it must not wait until its client confirms the end of TLS."""
+    monkeypatch.setattr(tls_connections, "CLOSE_SECONDS", 3600.0)
+
+    async def test(server: TlsServer) -> None:
+        with await asyncio.to_thread(server.connect_blocking):
+            await server.eventually_open(1)
+            await server.connect()
+            await eventually(server.protocols[0]._connection.is_closing, what="the end of the first connection")
+
+    run(test, total=1)
+
+
 def request_much(connection: ssl.SSLSocket) -> None:
     connection.sendall(get(f"/size/{MUCH}"))
 

@@ -204,10 +204,7 @@ class ConnectionLimits:
             return False
         self._on_closed(reason)
         self.remove(connection.transport)
-        if connection.transport.get_write_buffer_size():  # `close` would wait until the client has read it
-            connection.transport.abort()
-        else:
-            connection.transport.close()
+        connection.transport.abort()  # `close` would wait for the client: to read the rest, to confirm the end of TLS
         return True
 
     def _stop_waiting(self, connection: _Connection) -> None:
