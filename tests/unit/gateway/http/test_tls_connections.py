@@ -29,6 +29,12 @@ ADDRESS = "127.0.0.1"
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
+def http_of(tls: BoundedTlsProtocol) -> BoundedHttpsProtocol | None:
+    """Return the HTTP inside TLS, once there is a connection for it."""
+    inside = tls._transport_inside
+    return None if inside is None else cast("BoundedHttpsProtocol", inside.get_protocol())
+
+
 class TlsServer:
     """The HTTPS of a gateway, with a small application."""
 
@@ -264,5 +270,33 @@ def test_a_client_that_does_not_confirm_the_end_is_not_waited_for(run: Run, monk
             await asyncio.to_thread(connection.sendall, get("/ok", "Connection: close"))
             await server.eventually_open(0)
             assert (await asyncio.to_thread(connection.recv, 65536)).startswith(b"HTTP/1.1 200 ")
+
+    run(test)
+
+
+def test_what_was_held_back_while_a_client_did_not_read_counts_too(run: Run) -> None:
+    def held_back(inside: asyncio.Transport, tcp: asyncio.Transport) -> int:
+        return inside.get_write_buffer_size() - tcp.get_write_buffer_size()
+
+    def read(connection: ssl.SSLSocket) -> None:
+        left = MUCH
+        while left > 0:
+            left -= len(connection.recv(min(left, 65536)))
+
+    async def test(server: TlsServer) -> None:
+        with await asyncio.to_thread(server.connect_blocking) as connection:
+            await server.eventually_open(1)
+            tls = server.protocols[0]
+            http = await eventually(lambda: http_of(tls), what="the end of the handshake")
+            transports = http.transport, tls._connection
+            http.transport.write(b"x" * MUCH)
+            http.transport.write(b"x" * MUCH)
+            assert held_back(*transports) >= MUCH
+            await asyncio.to_thread(read, connection)
+            await eventually(lambda: held_back(*transports) == 0, what="TCP to get the second half")
+            assert server.http.limits.unsent_bytes > 0
+            assert http.flow.write_paused
+            await asyncio.to_thread(read, connection)
+            await eventually(lambda: not http.flow.write_paused, what="the client to have read everything")
 
     run(test)

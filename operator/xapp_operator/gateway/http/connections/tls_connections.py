@@ -22,6 +22,9 @@ HANDSHAKE_SECONDS: Final = HEAD_SECONDS
 CLOSE_SECONDS: Final = HEAD_SECONDS
 """Time for a client to confirm the end of TLS, before its connection is closed without."""
 
+UNLIMITED_BYTES: Final = 2**31 - 1
+"""The largest number that the event loop takes as a limit."""
+
 
 class _TlsTransport:
     """The transport of the HTTP inside TLS, whose flow is that of TCP.
@@ -34,11 +37,10 @@ class _TlsTransport:
     def __init__(self, tls: asyncio.Transport, tcp: asyncio.Transport) -> None:
         self._tls = tls
         self._tcp = tcp
-        self._is_closing = False
+        tls.set_write_buffer_limits(high=UNLIMITED_BYTES)  # TCP alone tells the protocol inside when to pause
 
     def close(self) -> None:
-        if not self._is_closing:
-            self._is_closing = True
+        if not self._tls.is_closing():
             asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._tcp.close)
         self._tls.close()
 
@@ -66,6 +68,7 @@ class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
 
     _connection: asyncio.Transport
     _is_admitted: bool
+    _is_writing_paused = False
     _transport_inside: asyncio.Transport | None = None
 
     def __init__(
@@ -83,7 +86,7 @@ class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
             None,
             server_side=True,
             ssl_handshake_timeout=HANDSHAKE_SECONDS,
-            ssl_shutdown_timeout=WRITE_SECONDS,  # see _TlsTransport
+            ssl_shutdown_timeout=WRITE_SECONDS,  # a last resort: _TlsTransport.close is earlier
         )
         self._limits = limits
         http.end_handshake = self._end_handshake
@@ -105,14 +108,16 @@ class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
 
     def pause_writing(self) -> None:
         """Tell the protocol inside that the client does not read."""
+        self._is_writing_paused = True
         super().pause_writing()
         if self._transport_inside is not None:
             cast("asyncio.Protocol", self._transport_inside.get_protocol()).pause_writing()
 
     def resume_writing(self) -> None:
-        """Tell the protocol inside that the client has read everything."""
-        super().resume_writing()
-        if self._transport_inside is not None:
+        """Tell the protocol inside that the client has read everything, and what TLS held back meanwhile."""
+        self._is_writing_paused = False
+        super().resume_writing()  # may pause again
+        if self._transport_inside is not None and not self._is_writing_paused:
             cast("asyncio.Protocol", self._transport_inside.get_protocol()).resume_writing()
 
     def _end_handshake(self, transport: asyncio.Transport) -> asyncio.Transport:
