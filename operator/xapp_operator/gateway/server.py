@@ -193,7 +193,7 @@ class Server(uvicorn.Server):
             http = create_http()
             if tls is None or not isinstance(http, BoundedHttpsProtocol):
                 return http
-            return cast("asyncio.BaseProtocol", BoundedTlsProtocol(loop, http, tls.context, limits=limits))
+            return BoundedTlsProtocol(loop, http, tls.context, limits=limits)
 
         self.servers = [await loop.create_server(create_protocol, sock=each, backlog=BACKLOG) for each in sockets or ()]
         self.started = True

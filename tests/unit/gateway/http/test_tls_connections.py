@@ -16,7 +16,7 @@ from websockets.frames import Frame, Opcode
 
 from tests.localcluster.pki import Authority
 from tests.support.eventually import eventually
-from tests.unit.gateway.http.http_connections import App, HttpServer, get
+from tests.unit.gateway.http.http_connections import App, HttpServer, get, post
 from tests.unit.gateway.http.test_websocket_connections import HANDSHAKE
 from xapp_operator.gateway.http.connections import reading_time, tls_connections
 from xapp_operator.gateway.http.connections.tls_connections import BoundedHttpsProtocol, BoundedTlsProtocol
@@ -298,5 +298,42 @@ def test_what_was_held_back_while_a_client_did_not_read_counts_too(run: Run) -> 
             assert http.flow.write_paused
             await asyncio.to_thread(read, connection)
             await eventually(lambda: not http.flow.write_paused, what="the client to have read everything")
+
+    run(test)
+
+
+def test_what_an_application_does_not_read_is_not_received(run: Run) -> None:
+    body = b"x" * 128 * 1024
+
+    async def test(server: TlsServer) -> None:
+        reader, writer = await server.connect()
+        writer.write(post("/wait", f"Content-Length: {len(body)}", body=body))
+        await eventually(lambda: server.http.app.paths, what="the request")
+        connection = server.protocols[0]._connection
+        await eventually(lambda: not cast("asyncio.ReadTransport", connection).is_reading(), what="the end of reading")
+        server.http.app.go.set()
+        async with asyncio.timeout(SECONDS):
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        writer.write(get("/ok"))
+        async with asyncio.timeout(SECONDS):
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+
+    run(test)
+
+
+def test_a_client_that_sends_on_gets_the_response_before_its_connection_is_closed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls_connections, "CLOSE_SECONDS", 3600.0)
+
+    async def test(server: TlsServer) -> None:
+        with await asyncio.to_thread(server.connect_blocking) as connection:
+            head = post("/wait", "Connection: close", f"Content-Length: {2 * MUCH}")
+            sending = asyncio.create_task(asyncio.to_thread(connection.sendall, head + b"x" * MUCH))
+            http = await eventually(lambda: http_of(server.protocols[0]), what="the end of the handshake")
+            await eventually(lambda: http.flow.read_paused, what="the end of reading")
+            server.http.app.go.set()
+            await sending
+            assert (await asyncio.to_thread(connection.recv, 65536)).startswith(b"HTTP/1.1 200 ")
 
     run(test)

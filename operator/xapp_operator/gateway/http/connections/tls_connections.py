@@ -1,8 +1,8 @@
 """Connections of HTTPS, bounded from their first byte on: a TLS handshake takes memory, and anybody can leave it open.
 
-A server of the event loop would call the HTTP protocol only after the handshake. So this is a subclass of the event
-loop's own TLS protocol, which the loop does not document. `test_slow_tls_handshakes` and `test_tls_connections` fail if
-an upgrade of uvloop changes it.
+A server of the event loop would call the HTTP protocol only after the handshake. So this wraps the event loop's own TLS
+protocol, which the loop does not document. `test_slow_tls_handshakes` and `test_tls_connections` fail if an upgrade of
+uvloop changes it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from xapp_operator.gateway.http.connections.reading_time import WRITE_SECONDS
 HANDSHAKE_SECONDS: Final = HEAD_SECONDS
 CLOSE_SECONDS: Final = HEAD_SECONDS
 """Time for a client to confirm the end of TLS, before its connection is closed without."""
+
+READ_BYTES: Final = 16 * 1024
+"""Encrypted bytes that are received at once. TLS keeps memory for as many until the end of the connection."""
 
 UNLIMITED_BYTES: Final = 2**31 - 1
 """The largest number that the event loop takes as a limit."""
@@ -63,7 +66,7 @@ class BoundedHttpsProtocol(BoundedHttpProtocol):
         super().connection_made(self.end_handshake(transport))
 
 
-class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
+class BoundedTlsProtocol(asyncio.BufferedProtocol):
     """The TLS of one connection; it counts as a connection that waits for a request."""
 
     _connection: asyncio.Transport
@@ -79,7 +82,7 @@ class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
         *,
         limits: ConnectionLimits,
     ) -> None:
-        super().__init__(
+        self._tls = SSLProtocol(
             loop,
             http,
             context,
@@ -91,12 +94,12 @@ class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
         self._limits = limits
         http.end_handshake = self._end_handshake
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._connection = transport
         peer = transport.get_extra_info("peername")
         self._is_admitted = self._limits.admit(transport, str(peer[0]) if peer else "")
         if self._is_admitted:
-            super().connection_made(transport)
+            self._tls.connection_made(transport)
         else:
             transport.abort()  # nothing can be answered before the handshake
 
@@ -104,23 +107,34 @@ class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
         self._limits.remove(self._connection)
         self._transport_inside = None
         if self._is_admitted:
-            super().connection_lost(exc)
+            self._tls.connection_lost(exc)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where to put the next bytes: few, whatever the event loop suggests."""
+        return cast("memoryview", self._tls.get_buffer(READ_BYTES)[:READ_BYTES])
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._tls.buffer_updated(nbytes)
+
+    def eof_received(self) -> None:
+        self._tls.eof_received()
 
     def pause_writing(self) -> None:
         """Tell the protocol inside that the client does not read."""
         self._is_writing_paused = True
-        super().pause_writing()
+        self._tls.pause_writing()
         if self._transport_inside is not None:
             cast("asyncio.Protocol", self._transport_inside.get_protocol()).pause_writing()
 
     def resume_writing(self) -> None:
         """Tell the protocol inside that the client has read everything, and what TLS held back meanwhile."""
         self._is_writing_paused = False
-        super().resume_writing()  # may pause again
+        self._tls.resume_writing()  # may pause again
         if self._transport_inside is not None and not self._is_writing_paused:
             cast("asyncio.Protocol", self._transport_inside.get_protocol()).resume_writing()
 
     def _end_handshake(self, transport: asyncio.Transport) -> asyncio.Transport:
         self._limits.remove(self._connection)
+        cast("Any", transport).set_read_buffer_limits(high=1, low=0)  # nothing is received while some waits
         self._transport_inside = cast("asyncio.Transport", _TlsTransport(transport, self._connection))
         return self._transport_inside
