@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xapp_operator.api.models import HealthStatus, ServiceStatus
+from xapp_operator.api.names import LABEL_AGGREGATE_TO_MONITOR
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.resources import Resource
-from xapp_operator.monitor.live_objects import LiveObject, LiveObjectKey, OwnerKey
+from xapp_operator.monitor.live_objects import LiveObject, LiveObjectKey, OwnerKey, is_custom_group
 
 GroupKind: TypeAlias = tuple[str, str]
 
@@ -70,4 +71,23 @@ def expected_objects(owner: OwnerKey, inventory: Iterable[ObjectRef]) -> tuple[E
     return tuple(
         ExpectedObject((ref.kind, ref.namespace or owner[0], ref.name), ref.api_version, ref.expires)
         for ref in inventory
+    )
+
+
+def why_unknown(expected: ExpectedObject, *, listed: Resource | None, refused: Resource | None) -> str:
+    """Return why the health of an object is unknown that is not watched; nothing if it counts as healthy.
+
+    Its kind is `listed` at present, or the operator may not watch it: `refused`.
+    """
+    if listed is not None:
+        return f"its health is unknown: {listed.group_resource} could not be listed yet"
+    if not is_custom_group(expected.group_kind[0]):
+        return ""
+    if refused is None:
+        return "its health is unknown: the cluster does not serve its kind, or it is not watched yet"
+    if not refused.has_status:
+        return ""
+    return (
+        f"its health is unknown: the operator may not list and watch {refused.group_resource}. Grant that "
+        f'with a ClusterRole labelled {LABEL_AGGREGATE_TO_MONITOR}: "true"'
     )

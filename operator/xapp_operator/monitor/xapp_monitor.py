@@ -16,7 +16,7 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import HealthStatus
-from xapp_operator.api.names import LABEL_AGGREGATE_TO_MONITOR, LABEL_XAPP
+from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.config import Settings
 from xapp_operator.domain.health.resource_health import ResourceHealth, missing_resource, overall_health
 from xapp_operator.errors import KubeError, NotFound, NotReady, XAppError
@@ -43,6 +43,7 @@ from xapp_operator.monitor.release_objects import (
     ReleaseObject,
     UnlabelledObject,
     expected_objects,
+    why_unknown,
 )
 from xapp_operator.telemetry.logs import get_logger
 
@@ -283,6 +284,12 @@ class XAppMonitor:
                 return False
         return True
 
+    def interruption(self, owner: OwnerKey) -> KubeError | None:
+        """Return why a kind of the release of `owner`, or a built-in one, is not shown as it is now."""
+        kinds = (self._kinds.get(each.group_kind) for each in self._expected.get(owner, ()))
+        caches = (self._caches[each.group_resource] for each in (*WATCHED_RESOURCES, *filter(None, kinds)))
+        return next(filter(None, (each.interruption for each in caches)), None)
+
     def report(self, owner: OwnerKey) -> MonitorReport:
         """Return the state of the objects of `owner`."""
         inventory = self._expected.get(owner)
@@ -313,22 +320,12 @@ class XAppMonitor:
         Kinds that have no status are healthy by kstatus once they exist, and helm has made sure of that.
         """
         kind, namespace, name = expected.key
-        group, unserved = expected.group_kind[0], expected.group_kind in self._unserved
-        listed, refused = self._kinds.get(expected.group_kind), self._refused.get(expected.group_kind)
         message = ""
-        if self._watched_resource(expected) is not None:
-            if not expected.expires:
-                return missing_resource(kind=kind, name=name, namespace=namespace)
-        elif listed is not None and not unserved:
-            message = f"its health is unknown: {listed.group_resource} could not be listed yet"
-        elif refused is not None and is_custom_group(group):
-            if refused.has_status:
-                message = (
-                    f"its health is unknown: the operator may not list and watch {refused.group_resource}. Grant that "
-                    f'with a ClusterRole labelled {LABEL_AGGREGATE_TO_MONITOR}: "true"'
-                )
-        elif is_custom_group(group):
-            message = "its health is unknown: the cluster does not serve its kind, or it is not watched yet"
+        if self._watched_resource(expected) is None:
+            listed = None if expected.group_kind in self._unserved else self._kinds.get(expected.group_kind)
+            message = why_unknown(expected, listed=listed, refused=self._refused.get(expected.group_kind))
+        elif not expected.expires:
+            return missing_resource(kind=kind, name=name, namespace=namespace)
         status = HealthStatus.UNKNOWN if message else HealthStatus.HEALTHY
         return ResourceHealth(kind=kind, name=name, namespace=namespace, status=status, message=message)
 

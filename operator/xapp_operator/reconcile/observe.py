@@ -22,6 +22,7 @@ from xapp_operator.domain.planning.plan_input import (
     ObservedState,
 )
 from xapp_operator.errors import (
+    ApiUnavailable,
     KubeError,
     ReleaseRecordDamaged,
     SourcePending,
@@ -54,6 +55,9 @@ from xapp_operator.reconcile.status.status_draft import (
 
 POD_GRACE_SECONDS: Final = 3.0
 """For this long after a helm step, pods are not asked why they are not ready."""
+UNSEEN_SECONDS: Final = 10.0
+"""For this long after a helm step, the watches may show its objects as they were before."""
+_UNSEEN_MESSAGE: Final = "the objects of the new revision are not shown yet"
 
 _REVALIDATING: Final[tuple[RequestField, ...]] = ("reconcile_at", "retry_at", "force_at")
 """Annotations that ask for the repository index to be revalidated; `force_at` asks for an upgrade besides."""
@@ -110,6 +114,8 @@ class Observer:
             terminating = deleting and await is_namespace_terminating(context.kube, key[0])
             live = await self._observe_live_state(xapp, draft)
             return self.without_release(xapp, draft, unavailable, live, running=running, terminating=terminating)
+        if not running:
+            await context.release_watch.ensure_current(key[0], xapp.release_name)
         desired_state = await self._resolve_desired(xapp, draft, deleting=deleting)
         release, desired = await self._observe_release(xapp, draft, desired_state.digests)
         release_status, history = draft.release, draft.history
@@ -151,9 +157,8 @@ class Observer:
                 drift = await self._find_drift(xapp, release.revision, requested=bool(desired_state.handled))
         else:
             history = tuple(each for each in history if each.revision in release.revisions)
-        live = await self._observe_live_state(xapp, draft)
-        # A new revision is labelled first. Until then the watches may show its objects as they were before.
-        unseen = labels.outdated and key not in context.incompletely_labelled
+        unseen = labels.outdated and self._may_be_unseen(xapp, draft)
+        live = await self._observe_live_state(xapp, draft, unseen=unseen)
         changes = ArchiveOwnerChanges()
         if desired is not None:
             changes = context.inputs.archive_owner_changes(xapp, resolved=isinstance(desired, Digests))
@@ -289,13 +294,32 @@ class Observer:
         names = dict.fromkeys(dependency.name for dependency in xapp.spec.depends_on or ())
         return tuple(name for name in names if not self._context.xapps.is_ready((xapp.metadata.namespace, name)))
 
-    async def _observe_live_state(self, xapp: XApp, draft: StatusDraft) -> MonitorReport:
-        report = self._context.monitor.report(xapp.key)
-        if report.status is HealthStatus.HEALTHY or _is_recent_step(
-            draft, report.status, now=self._context.clock.now()
-        ):
+    def _may_be_unseen(self, xapp: XApp, draft: StatusDraft) -> bool:
+        """Return whether the watches may show the objects of an unlabelled revision as they were before.
+
+        A new revision is labelled first, and the responses show its objects. If one failed, the watches are waited for.
+        """
+        if xapp.key not in self._context.incompletely_labelled:
+            return True
+        return _is_released_within(draft, UNSEEN_SECONDS, now=self._context.clock.now())
+
+    async def _observe_live_state(self, xapp: XApp, draft: StatusDraft, *, unseen: bool = False) -> MonitorReport:
+        """Return the health of the objects.
+
+        Raises:
+            ApiUnavailable: while they are not shown, if it depends on them whether a helm step is undone.
+        """
+        context, now = self._context, self._context.clock.now()
+        awaited = draft.attempt is not None and draft.attempt.outcome is AttemptOutcome.RELEASED
+        interruption = context.monitor.interruption(xapp.key)
+        if awaited and interruption is not None and xapp.metadata.deletion_timestamp is None:
+            raise ApiUnavailable(f"the objects of the release are not shown at present: {interruption.message}")
+        report = context.monitor.report(xapp.key)
+        if report.status is HealthStatus.HEALTHY and unseen and xapp.key in context.incompletely_labelled:
+            return replace(report, status=HealthStatus.PROGRESSING, message=_UNSEEN_MESSAGE)
+        if report.status is HealthStatus.HEALTHY or _is_recent_step(draft, report.status, now=now):
             return report
-        cause = await find_root_cause(self._context.kube, report.unhealthy)
+        cause = await find_root_cause(context.kube, report.unhealthy)
         if cause is None:
             return report
         # kstatus calls a rollout Progressing until its deadline, even while its pods crash. Users call that Degraded.
@@ -333,7 +357,9 @@ def _annotation_requests(xapp: XApp, draft: StatusDraft) -> AnnotationRequests:
 
 
 def _is_recent_step(draft: StatusDraft, status: HealthStatus, *, now: float) -> bool:
+    return status is not HealthStatus.DEGRADED and _is_released_within(draft, POD_GRACE_SECONDS, now=now)
+
+
+def _is_released_within(draft: StatusDraft, seconds: float, *, now: float) -> bool:
     attempt = draft.attempt
-    if attempt is None or status is HealthStatus.DEGRADED or attempt.outcome is not AttemptOutcome.RELEASED:
-        return False
-    return now - attempt.last_at < POD_GRACE_SECONDS
+    return attempt is not None and attempt.outcome is AttemptOutcome.RELEASED and now - attempt.last_at < seconds

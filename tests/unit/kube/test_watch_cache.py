@@ -177,6 +177,21 @@ async def test_the_last_known_state_survives_an_outage(begin: Begin) -> None:
     assert setup.server.requests[-1] == "watch from 103"
 
 
+@pytest.mark.parametrize(
+    ("status", "seconds", "expected"), [(503, 600.0, True), (503, 0.0, False), (403, 600.0, False)]
+)
+async def test_an_interruption_is_a_failure_that_passes(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, *, status: int, seconds: float, expected: bool
+) -> None:
+    monkeypatch.setattr(watch_cache, "INTERRUPTION_SECONDS", seconds)
+    setup = await begin()
+    assert setup.cache.interruption is None
+    setup.server.refusal = (status, "the watch is refused")
+    await setup.server.end_watches()
+    await eventually(lambda: setup.cache.failure, what="the failure to be noticed")
+    assert (setup.cache.interruption is setup.cache.failure) is expected
+
+
 async def test_an_outage_ends_when_the_watch_is_accepted(begin: Begin) -> None:
     setup = await begin()
     setup.server.refusal = (503, "apiserver is shutting down")

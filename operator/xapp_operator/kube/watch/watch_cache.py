@@ -26,6 +26,8 @@ from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 
 WATCH_BACKOFF: Final = Backoff(0.25, 15.0)
+INTERRUPTION_SECONDS: Final = 600.0
+"""A watch that is down for longer stays down, for all that is known, as that of a kind whose webhook is broken."""
 DENIED_BACKOFF: Final = Backoff(1.0, 30.0)
 """For a watch without permission: it waits for a person."""
 EVENTS_PER_YIELD: Final = 200
@@ -60,6 +62,8 @@ class _WatchScope:
     listed: bool = False
     last_contact: float = -math.inf
     failure: KubeError | None = None
+    failed_at: float = -math.inf
+    """When it went down last (monotonic seconds)."""
 
     def covers(self, key: ObjectKey) -> bool:
         return self.namespace is None or self.namespace == key.namespace
@@ -167,6 +171,13 @@ class WatchCache(Generic[T]):
     def failure(self) -> KubeError | None:
         """Return why a watch is down now, or None while all watches work."""
         return next((scope.failure for scope in self._scopes if scope.failure), None)
+
+    @property
+    def interruption(self) -> KubeError | None:
+        """Return why a watch is down that will hardly stay down, so that the contents may be out of date."""
+        since = time.monotonic() - INTERRUPTION_SECONDS
+        failures = (scope.failure for scope in self._scopes if scope.failed_at > since)
+        return next((each for each in failures if each and not each.permanent), None)
 
     def get(self, *, namespace: str = "", name: str) -> T | None:
         entry = self._entries.get(ObjectKey(namespace, name))
@@ -359,6 +370,7 @@ class WatchCache(Generic[T]):
 
     def _record_failure(self, scope: _WatchScope, error: KubeError) -> None:
         if not scope.failure:
+            scope.failed_at = time.monotonic()
             _log.warning(
                 "watch interrupted",
                 resource=self._resource.group_resource,

@@ -139,7 +139,7 @@ class ReleaseInputsResolver:
         _check_namespace(xapp)
         chart_digest = await self._chart_digest(xapp, revalidate=revalidate)
         versions = self._values_versions(xapp)
-        cache_key = (xapp.metadata.uid, xapp.metadata.generation, chart_digest, versions)
+        cache_key = _cache_key(xapp, chart_digest, versions)
         cached = self._digests.get(xapp.key)
         if cached is not None and cached[0] == cache_key:
             if isinstance(cached[1], ValuesInvalid):
@@ -167,9 +167,13 @@ class ReleaseInputsResolver:
         """
         chart, address = await self._load_chart(xapp), await self._advertise_address.get()
         lowest = None if address is None else self._advertise_layer(chart.info, address)
+        versions = self._values_versions(xapp)
         async with self._values_slots.slot(xapp.metadata.namespace):
             layers = await self._load_values_from(xapp)
-            return await run_sized(_size(xapp, layers), self._build_inputs, xapp, chart, lowest, layers)
+            inputs = await run_sized(_size(xapp, layers), self._build_inputs, xapp, chart, lowest, layers)
+        if xapp.key in self._digests:  # what was read now is meant, also if the watches do not show it yet
+            self._digests[xapp.key] = (_cache_key(xapp, chart.info.digest, versions), inputs.digests)
+        return inputs
 
     def _build_inputs(
         self, xapp: XApp, chart: ChartFile, lowest: JsonObject | None, layers: list[JsonObject]
@@ -298,6 +302,10 @@ class ReleaseInputsResolver:
         )
         files = [await reader.read(source) for source in xapp.spec.values_from]
         return [await asyncio.to_thread(file.parse) for file in files]
+
+
+def _cache_key(xapp: XApp, chart_digest: str, versions: tuple[str | None, ...]) -> Hashable:
+    return xapp.metadata.uid, xapp.metadata.generation, chart_digest, versions
 
 
 def _size(xapp: XApp, layers: Sequence[JsonObject]) -> int:

@@ -175,6 +175,7 @@ async def run_step(
         attempt, message = await explain_failure(request, context, attempt, error, reports)
         return fail_attempt(request, context, attempt, error, message=message), None
     finally:
+        context.release_watch.note_change(request.namespace, request.xapp.release_name)
         request.restore(context.xapps.get(key))
     return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=context.clock.now()), result
 

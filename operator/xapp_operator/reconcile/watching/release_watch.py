@@ -1,7 +1,7 @@
 """The releases in the namespaces of XApps, from the metadata of Helm's Secrets; reads a record where it is needed.
 
 Records are never cached. After a helm step the watch is waited for, or the revisions are listed once, so that the next
-decision does not depend on the state before the step.
+decision does not depend on the state before the step. If that fails, they are listed before the next decision.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from xapp_operator.domain.planning.plan_input import (
     PastRevision,
     PendingRevision,
 )
-from xapp_operator.errors import KubeError, ReleaseRecordDamaged
+from xapp_operator.errors import AccessDenied, KubeError, ReleaseRecordDamaged
 from xapp_operator.helm.releases.release_index import (
     RELEASE_SELECTOR,
     ReleaseIndex,
@@ -45,6 +45,8 @@ from xapp_operator.reconcile.status.revision_history import label_digests
 from xapp_operator.reconcile.watching.secret_watch import OtherSecret, SecretEntry, SecretWatch
 
 WATCH_SECONDS: Final = 1.0
+LATE_SECONDS: Final = 10.0
+"""A watch is hardly so late."""
 
 
 class ReleaseWatch:
@@ -59,6 +61,7 @@ class ReleaseWatch:
         self._on_change = on_change
         self._index = ReleaseIndex()
         self._changed: dict[tuple[str, str], asyncio.Event] = {}
+        self._changed_at: dict[tuple[str, str], float] = {}  # of releases that have not been looked at since then
         secrets.subscribe(self._on_event)
         secrets.subscribe_ended(self._index.remove_namespace)
 
@@ -116,6 +119,28 @@ class ReleaseWatch:
         known = [(each.revision, each.status) for each in newest]
         return known == ([] if planned is None else [(planned.revision, planned.status)])
 
+    def note_change(self, namespace: str, name: str) -> None:
+        """Note that helm may have changed a release now: what is known of it is outdated until it is looked at."""
+        self._changed_at[namespace, name] = self._clock.monotonic()
+
+    async def ensure_current(self, namespace: str, name: str) -> None:
+        """List the revisions of a release if what is known of it is outdated.
+
+        If they may not be listed, what the watch shows counts after LATE_SECONDS.
+
+        Raises:
+            KubeError: as `refresh`.
+        """
+        changed_at = self._changed_at.get((namespace, name))
+        if changed_at is None:
+            return
+        try:
+            await self.refresh(namespace, name)
+        except AccessDenied:
+            if self._clock.monotonic() - changed_at < LATE_SECONDS:
+                raise
+            self._changed_at.pop((namespace, name), None)
+
     async def wait_deployed(self, namespace: str, name: str, revision: int, *, attempt: str) -> None:
         """Wait until the watch shows that a helm step of `attempt` has deployed `revision`; if it does not, list.
 
@@ -131,7 +156,9 @@ class ReleaseWatch:
 
         changed = self._changed[namespace, name] = asyncio.Event()
         try:
-            if not await wait_for_state(changed, is_shown, seconds=WATCH_SECONDS):
+            if await wait_for_state(changed, is_shown, seconds=WATCH_SECONDS):
+                self._changed_at.pop((namespace, name), None)
+            else:
                 await self.refresh(namespace, name)
         finally:
             self._changed.pop((namespace, name), None)
@@ -151,6 +178,7 @@ class ReleaseWatch:
         listed = await self._kube.list(
             SECRETS, namespace=namespace, label_selector=f"{RELEASE_SELECTOR},name={name}", metadata_only=True
         )
+        self._changed_at.pop((namespace, name), None)
         if not self._secrets.is_listed(namespace):
             return []
         now = self._clock.now()
@@ -166,6 +194,7 @@ class ReleaseWatch:
 
     def forget(self, namespace: str, name: str) -> None:
         """Forget a release that cannot be uninstalled any more, because its namespace is being deleted."""
+        self._changed_at.pop((namespace, name), None)
         for info in self.revisions(namespace, name):
             self._index.remove_revision((namespace, name), info.revision)
 
