@@ -14,11 +14,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.support.fakes.api_server import Refused
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.helm_by_hand import change_by_hand, roll_back_by_hand, upgrade_by_hand
-from tests.support.fakes.histories import GOOD_TAGS, History, run_history
+from tests.support.fakes.histories import GOOD_TAGS, LAG_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN, Kill
 from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
 
 PASSING = "Internal error occurred: etcdserver: request timed out"
 PERMANENT = 'ConfigMap "hello" is invalid: data.tag: Invalid value: "two": must be three'
@@ -88,6 +90,23 @@ def _disturb_change(disturbance: Fault | Kill, tag: str) -> Callable[[History], 
     return act
 
 
+def refuse(history: History, method: str, suffix: str, seconds: float) -> None:
+    """Refuse requests of the operator with 500 for some seconds: with a method, if one is named, and to such a path."""
+    clock = history.cluster.clock
+    until, before = clock.monotonic() + seconds, history.cluster.refuse
+
+    def check(request: ApiRequest) -> None:
+        before(request)
+        if clock.monotonic() < until and method in ("", request.method) and request.path.endswith(suffix):
+            raise Refused(500, "InternalError", "etcdserver: request timed out")
+
+    history.cluster.refuse = check
+
+
+def _set_lag(history: History, seconds: float) -> None:
+    history.cluster.server.lag = seconds
+
+
 def _call(act: Callable[[History], None]) -> Callable[[Any], Callable[[History], None]]:
     return lambda _: act
 
@@ -137,6 +156,18 @@ rollbacks_by_hand = events(
 changes_of_objects = events(
     "change by hand", lambda plural: lambda history: change_by_hand(history, plural), ["configmaps", "deployments"]
 )
+refusals = events(
+    "refuse",
+    lambda what: lambda history: refuse(history, *what),
+    [
+        *itertools.product(
+            ["GET", "PATCH", "POST", ""], ["", "/secrets", "/deployments/hello", "/status"], [1.5, 4.0, 15.0]
+        )
+    ],
+    pauses=(0.0, 0.3, 1.0, 3.0),
+)
+"""Requests that are refused for some seconds."""
+lags = events("lag", lambda seconds: lambda history: _set_lag(history, seconds), [0.0, LAG_SECONDS, 8.0])
 restarts = events("restart", _call(lambda history: history.cluster.restart()))
 heals = events("heal", _call(lambda history: history.cluster.heal()))
 

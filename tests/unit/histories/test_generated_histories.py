@@ -37,11 +37,13 @@ from tests.unit.histories.generation import (
     held,
     initial_states,
     kills,
+    lags,
     left,
     leftovers,
     orphanings,
     passing_faults,
     quick_tags,
+    refusals,
     remedies,
     removals,
     requests,
@@ -113,6 +115,18 @@ def test_upgrades_under_kills_and_faults(
             assert not any(step.command == "rollback" for step in history.helm_steps)
 
     play(settings, initial, happened, check)
+
+
+@must_occur(failed_step=2, ready=20, stalled=3)
+@HISTORIES
+@given(
+    initial=any_initial_state,
+    happened=scripts(refusals, refusals, refusals, tags, broken_tags, changes, requests, rollbacks, lags, many=6),
+)
+def test_requests_are_refused_while_watches_are_late(
+    settings: Settings, initial: InitialState, happened: list[ScriptedEvent]
+) -> None:
+    play(settings, initial, happened)
 
 
 @must_occur(killed=5, removed=10, gone=10)
