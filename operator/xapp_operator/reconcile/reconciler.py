@@ -41,7 +41,7 @@ from xapp_operator.domain.planning.actions import (
 from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.domain.planning.plan import plan, plan_after_error
 from xapp_operator.domain.planning.plan_at_rest import next_action_at
-from xapp_operator.domain.planning.plan_input import AttemptOutcome, PlanInput
+from xapp_operator.domain.planning.plan_input import AttemptOutcome, PlanInput, find_known_digests
 from xapp_operator.errors import KubeError, XAppError
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
@@ -290,7 +290,7 @@ class Reconciler:
         attempt = start_attempt(
             previous,
             action=name,
-            digests=None if isinstance(observation.desired, XAppError) else observation.desired,
+            digests=find_known_digests(observation.desired, previous, generation=planned.generation),
             generation=planned.generation,
             now=self._clock.now(),
             rollback_to=find_rollback_request(action, observation.requests),

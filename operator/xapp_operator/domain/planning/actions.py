@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from xapp_operator.api.status_parts import Step
 from xapp_operator.domain.drift import DriftedObject
@@ -122,7 +122,8 @@ class Wait:
     """Do nothing now. `stalled`: until something changes; otherwise plan again at `until` (seconds since the epoch).
 
     With both, another try is made although it would hardly help: a deletion never gives up. `step` is what it waits
-    for, where the reason does not tell.
+    for, where the reason does not tell. `at_rest`: what is wrong is only in the way of the next upgrade, and otherwise
+    the decision would be Nothing.
     """
 
     reason: str
@@ -130,6 +131,7 @@ class Wait:
     stalled: bool = False
     until: float | None = None
     step: Step | None = None
+    at_rest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ class Nothing:
     """The actual state is the desired one; for a deletion, nothing is left to remove. Ready's message shows `note`."""
 
     note: str | None = None
+    at_rest: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
                                                                 without either, or when that failed for good or until
                                                                 spec.timeout had passed, Wait, stalled
     the ChartRepository of spec.repoName does not exist         SaveRepository
+    chart or values are not valid any more, and the upgrade     Rollback, or Wait until it is due: as below
+    to those of before, of this generation, failed
     chart or values are not available                           Wait
     an attempt at the same digests failed                       Wait with back-off; then Rollback, or Wait, stalled
     no release; failed and never deployed; uninstalled          Install, once all of dependsOn are Ready
@@ -87,8 +89,10 @@ from xapp_operator.domain.planning.plan_dependencies import (
 from xapp_operator.domain.planning.plan_failures import (
     backoff_wait,
     describe_error,
+    may_be_rolled_back,
     plan_after_failed_attempt,
     plan_health_timeout,
+    plan_until_timeout,
 )
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
@@ -99,10 +103,10 @@ from xapp_operator.domain.planning.plan_input import (
     UNINSTALL,
     UNINSTALLED,
     UNINSTALLING,
-    Digests,
     ObservedRelease,
     PendingRevision,
     PlanInput,
+    find_known_digests,
 )
 from xapp_operator.domain.planning.plan_requests import (
     plan_held_revision,
@@ -145,11 +149,10 @@ def plan_after_error(error: XAppError, spec: XAppSpec, *, deleting: bool, again:
 
 def _plan_with_last_known_digests(inputs: PlanInput) -> Action | None:
     """Return the action while the source is unavailable; Install and Upgrade need the source."""
-    last_known = _last_known_digests(inputs)
-    if last_known is None:
+    known = None if isinstance(inputs.desired, InputError) else _with_last_known_digests(inputs)
+    if known is None:
         return None
-    is_away = not isinstance(inputs.desired, SourcePending)  # a source that is being read may answer soon
-    action = _first_match(replace(inputs, desired=last_known, source_unavailable=is_away))
+    action = _first_match(known)
     if action == Nothing() and isinstance(inputs.desired, XAppError) and inputs.desired.permanent:
         return Nothing(f"the next upgrade will need its source: {inputs.desired.message}")
     return None if isinstance(action, Install | Upgrade) else action
@@ -163,13 +166,13 @@ def _first_match(inputs: PlanInput) -> Action:
     return _plan_release(inputs)
 
 
-def _last_known_digests(inputs: PlanInput) -> Digests | None:
-    """Return the digests that this generation had while its source, now unavailable, could be read."""
-    last = inputs.attempt
-    unavailable = isinstance(inputs.desired, XAppError) and not isinstance(inputs.desired, InputError)
-    if last is None or not unavailable:
+def _with_last_known_digests(inputs: PlanInput) -> PlanInput | None:
+    """Return the input with the digests that this generation had while its chart and values could be read."""
+    last_known = find_known_digests(inputs.desired, inputs.attempt, generation=inputs.generation)
+    if last_known is None or not isinstance(inputs.desired, XAppError):
         return None
-    return last.digests if last.generation == inputs.generation else None
+    is_away = not isinstance(inputs.desired, SourcePending)  # a source that is being read may answer soon
+    return replace(inputs, desired=last_known, source_unavailable=is_away)
 
 
 def _plan_deletion(inputs: PlanInput) -> Action | None:
@@ -283,7 +286,7 @@ def _plan_dependency_cycle(inputs: PlanInput) -> Action | None:
         return None
     if isinstance(restoring := plan_held_revision(inputs), Rollback):
         return restoring
-    after_failure = plan_after_failed_attempt(inputs)
+    after_failure = plan_after_failed_attempt(_with_last_known_digests(inputs) or inputs)
     if isinstance(after_failure, Rollback):
         return after_failure
     return replace(cycle, until=after_failure.until if isinstance(after_failure, Wait) else None)
@@ -299,8 +302,26 @@ def _plan_unavailable_source(inputs: PlanInput) -> Action | None:
         step = Step.CHART if error.has_begun else Step.QUEUED
         return Wait(Reason.PROGRESSING, error.message, step=step)
     if isinstance(error, XAppError):
-        return Wait(error.reason or Reason.CHART_PULL_FAILED, describe_error(error), stalled=error.permanent)
+        waiting = Wait(error.reason or Reason.CHART_PULL_FAILED, describe_error(error), stalled=error.permanent)
+        return _plan_invalid_source(inputs, waiting) if isinstance(error, InputError) else waiting
     return None
+
+
+def _plan_invalid_source(inputs: PlanInput, invalid: Wait) -> Action:
+    """Say what is not valid; but an upgrade to the chart and the values of before may still have to be undone."""
+    known = _with_last_known_digests(inputs)
+    if known is None:
+        return invalid
+    action = plan_after_failed_attempt(known) or _plan_by_status(known)
+    if isinstance(action, Nothing):
+        return replace(invalid, at_rest=True)
+    if isinstance(action, Upgrade) and known.attempt is not None:
+        action = plan_until_timeout(known, known.attempt) or action  # it cannot be tried again
+    if isinstance(action, Wait) and not action.stalled and may_be_rolled_back(known):
+        return replace(action, message=f"{action.message}; an upgrade is not possible now: {invalid.message}")
+    if isinstance(action, Wait) and action.reason != Reason.PROGRESSING:
+        return replace(invalid, message=f"{invalid.message} Before that: {action.message}")
+    return action if isinstance(action, Rollback) else invalid
 
 
 def _plan_release(inputs: PlanInput) -> Action:

@@ -78,12 +78,28 @@ def _plan_after_failed_rollback(inputs: PlanInput, last: Attempt) -> Action | No
     return retry or Wait(Reason.UPGRADE_FAILED, last.message or message, stalled=True)
 
 
+def plan_until_timeout(inputs: PlanInput, last: Attempt) -> Wait | None:
+    """Return the wait for the end of the tries of a step that failed and cannot be tried again now."""
+    due = last.first_at + inputs.spec.timeout_seconds
+    waits = last.outcome is AttemptOutcome.FAILED and inputs.now < due
+    return Wait(last.reason, last.message, until=due) if waits else None
+
+
 def plan_health_timeout(inputs: PlanInput, last: Attempt) -> Action:
     """Return the action after `spec.timeout` without health: roll an upgrade back, or say so."""
     message = unhealthy_message(inputs.spec.timeout, inputs.root_cause)
     if last.action != UPGRADE:
         return Wait(Reason.HEALTH_CHECK_FAILED, message)
     return _roll_back_unhealthy(inputs, last) or _stall_without_rollback(inputs, Reason.HEALTH_CHECK_FAILED, message)
+
+
+def may_be_rolled_back(inputs: PlanInput) -> bool:
+    """Return whether the release is what the last attempt made of it, and there is a good revision to return to."""
+    release = inputs.release
+    if release is None or not (release.status == FAILED or inputs.desired_is_deployed):
+        return False
+    candidates = tuple(each for each in release.rollback_candidates if each.digests != inputs.desired)
+    return _rollback_to_first(inputs, candidates) is not None
 
 
 def unhealthy_message(timeout: str, root_cause: str) -> str:

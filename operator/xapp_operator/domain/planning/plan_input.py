@@ -231,6 +231,15 @@ class Attempt:
         return replace(self, first_at=self.first_at + (now - self.last_at), last_at=now)
 
 
+def find_known_digests(
+    desired: Digests | XAppError | None, attempt: Attempt | None, *, generation: int
+) -> Digests | None:
+    """Return `desired`; if it is an error, the digests that this generation had before, as far as they are known."""
+    if not isinstance(desired, XAppError):
+        return desired
+    return attempt.digests if attempt is not None and attempt.generation == generation else None
+
+
 @dataclass(frozen=True, slots=True)
 class AnnotationRequests:
     """What annotations ask for that has not been handled yet."""

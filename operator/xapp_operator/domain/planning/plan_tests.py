@@ -92,5 +92,5 @@ def _is_due_after_deployment(inputs: PlanInput, release: ObservedRelease, settle
     if not inputs.spec.test.enabled or attempt is None or attempt.action not in (INSTALL, UPGRADE):
         return False
     deployed_it = attempt.outcome is not AttemptOutcome.FAILED and attempt.digests == release.digests
-    healthy = isinstance(settled, Nothing) and inputs.health is HealthStatus.HEALTHY
+    healthy = settled.at_rest and inputs.health is HealthStatus.HEALTHY
     return deployed_it and healthy and inputs.held_revision is None

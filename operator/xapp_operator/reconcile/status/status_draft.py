@@ -177,7 +177,7 @@ class StatusDraft:
                 reason=decision.reason,
                 message=decision.message,
             )
-        if not isinstance(decision, Nothing) or health is not HealthStatus.HEALTHY:
+        if not decision.at_rest or health is not HealthStatus.HEALTHY:
             return self if attempt is self.attempt else replace(self, attempt=attempt)
         if attempt.action == ROLLBACK and attempt.outcome in (AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED):
             return replace(self, attempt=None)  # it did not take place

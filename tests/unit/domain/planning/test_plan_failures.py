@@ -59,7 +59,7 @@ from xapp_operator.errors import (
 
 AWAY = SourceUnavailable("the repository does not answer")
 MISSING = ChartNotFound("hello-world 9.9.9 is not in the repository")
-REFUSED = ValuesInvalid("values are not YAML")
+REFUSED = ValuesInvalid("values are not YAML.")
 BEFORE = replace(INSTALLED, generation=GENERATION - 1)
 
 FAILED_UPGRADE = release("failed", earlier=STILL_DEPLOYED)
@@ -67,6 +67,15 @@ NONE_HEALTHY = release("failed", earlier=(replace(STILL_DEPLOYED[0], was_healthy
 UPGRADED = release(earlier=DEPLOYED_BEFORE)
 UNDONE = release(revision=3, digests=OLD, earlier=(*DEPLOYED_BEFORE, PastRevision(2, SUPERSEDED, WANTED)))
 
+INVALID = wait(Reason.VALUES_INVALID, stalled=True)
+OVERDUE = plan_input(
+    UPGRADED,
+    last=attempt(AttemptOutcome.RELEASED, last_at=NOW - TIMEOUT),
+    health=HealthStatus.DEGRADED,
+    desired=REFUSED,
+)
+AWAITED = replace(OVERDUE, attempt=attempt(AttemptOutcome.RELEASED, last_at=NOW - 1.0))
+REPORTED = attempt(AttemptOutcome.UNHEALTHY, reason=Reason.HEALTH_CHECK_FAILED, permanent=True, message="not healthy")
 MISSED_TRY = attempt(AttemptOutcome.FAILED, first_at=NOW - TIMEOUT, last_at=NOW - TIMEOUT)
 
 SOURCE = [
@@ -83,8 +92,9 @@ SOURCE = [
     case(
         "deployed-at-this-generation-refused",
         plan_input(release(), last=INSTALLED, desired=REFUSED),
-        wait(Reason.VALUES_INVALID, stalled=True),
+        replace(INVALID, at_rest=True),
     ),
+    case("deployed-at-an-earlier-generation-refused", plan_input(release(), last=BEFORE, desired=REFUSED), INVALID),
     case(
         "deployed-at-an-earlier-generation",
         plan_input(release(), last=BEFORE, desired=MISSING),
@@ -138,6 +148,50 @@ SOURCE = [
         "missed-try-in-a-cycle",
         plan_input(FAILED_UPGRADE, last=MISSED_TRY, observed={"dependency_cycle": (NAME, "b", NAME)}),
         Rollback(1),
+    ),
+]
+
+CYCLE = {"dependency_cycle": (NAME, "b", NAME)}
+FAILED_FOR_GOOD = attempt(AttemptOutcome.FAILED, permanent=True)
+FAILED_FIRST = plan_input(release("failed"), last=attempt(AttemptOutcome.FAILED, action=INSTALL), desired=REFUSED)
+
+INVALID_VALUES = [
+    case("overdue", OVERDUE, Rollback(1)),
+    case("awaited", AWAITED, wait(Reason.PROGRESSING, until=NOW - 1.0 + TIMEOUT)),
+    case("awaited-on-failure-none", replace(AWAITED, spec=spec(on_failure="none")), INVALID),
+    case("overdue-on-failure-none", replace(OVERDUE, spec=spec(on_failure="none")), INVALID),
+    case("overdue-of-another-generation", replace(OVERDUE, generation=GENERATION + 1), INVALID),
+    case("overdue-and-healthy", replace(OVERDUE, health=HealthStatus.HEALTHY), replace(INVALID, at_rest=True)),
+    case("none-good", plan_input(NONE_HEALTHY, last=FAILED_FOR_GOOD, desired=REFUSED), INVALID),
+    case("failed", plan_input(FAILED_UPGRADE, last=FAILED_FOR_GOOD, desired=REFUSED), Rollback(1)),
+    case(
+        "failed-in-a-cycle",
+        plan_input(FAILED_UPGRADE, last=FAILED_FOR_GOOD, desired=REFUSED, observed=CYCLE),
+        Rollback(1),
+    ),
+    case(
+        "failed-in-back-off",
+        plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED, last_at=NOW - 0.5), desired=REFUSED),
+        wait(Reason.UPGRADE_FAILED, until=NOW + 0.5),
+    ),
+    case(
+        "failed-and-due-cannot-be-tried-again",
+        plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.FAILED), desired=REFUSED),
+        wait(Reason.UPGRADE_FAILED, until=NOW - 2.0 + TIMEOUT),
+    ),
+    case("failed-until-the-timeout", plan_input(FAILED_UPGRADE, last=MISSED_TRY, desired=REFUSED), Rollback(1)),
+    case(
+        "failed-before-a-revision-was-made",
+        plan_input(release(digests=OLD, earlier=DEPLOYED_BEFORE), last=attempt(AttemptOutcome.FAILED), desired=REFUSED),
+        INVALID,
+    ),
+    case("interrupted", plan_input(FAILED_UPGRADE, last=attempt(AttemptOutcome.INTERRUPTED), desired=REFUSED), INVALID),
+    case("first-install", FAILED_FIRST, INVALID),
+    case("rolled-back", plan_input(UNDONE, last=REPORTED, desired=REFUSED), INVALID),
+    case(
+        "due-but-dependency-not-ready",
+        plan_input(release(digests=OLD), last=INSTALLED, desired=REFUSED, waiting_for=("b",)),
+        INVALID,
     ),
 ]
 
@@ -357,6 +411,24 @@ FAILED = [
 @pytest.mark.parametrize(("inputs", "expected"), SOURCE)
 def test_unavailable_source_does_not_change_a_deployed_release(inputs: PlanInput, expected: Action) -> None:
     assert without_message(plan(inputs)) == expected
+
+
+@pytest.mark.parametrize(("inputs", "expected"), INVALID_VALUES)
+def test_invalid_values_do_not_keep_a_failed_upgrade_in_force(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
+
+
+def test_invalid_values_and_what_failed_before_are_both_told() -> None:
+    def message(inputs: PlanInput) -> str:
+        action = plan(inputs)
+        assert isinstance(action, Wait)
+        return action.message
+
+    assert message(plan_input(release(), last=INSTALLED, desired=REFUSED)) == REFUSED.message
+    undone = plan_input(UNDONE, last=REPORTED, desired=REFUSED)
+    assert message(undone) == "values are not YAML. Before that: not healthy"
+    told = "pod hello-world-0: CrashLoopBackOff; an upgrade is not possible now: values are not YAML."
+    assert message(AWAITED) == told
 
 
 @pytest.mark.parametrize(("inputs", "expected"), FAILED)

@@ -228,6 +228,16 @@ def draft(attempt: Attempt | None = None, **fields: Any) -> StatusDraft:
         (Nothing(), HealthStatus.HEALTHY, AttemptOutcome.SUCCEEDED),
         (Nothing(), HealthStatus.PROGRESSING, AttemptOutcome.RELEASED),
         (Wait(Reason.PROGRESSING, "wait"), HealthStatus.HEALTHY, AttemptOutcome.RELEASED),
+        (
+            Wait(Reason.VALUES_INVALID, "bad", stalled=True, at_rest=True),
+            HealthStatus.HEALTHY,
+            AttemptOutcome.SUCCEEDED,
+        ),
+        (
+            Wait(Reason.VALUES_INVALID, "bad", stalled=True, at_rest=True),
+            HealthStatus.DEGRADED,
+            AttemptOutcome.RELEASED,
+        ),
         (Wait(Reason.HEALTH_CHECK_FAILED, "late"), HealthStatus.DEGRADED, AttemptOutcome.UNHEALTHY),
     ],
 )

@@ -1,0 +1,185 @@
+"""Values that go away, or become invalid, while an upgrade to them is not healthy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from tests.support.charts import chart_archive, chart_archive_manifest
+from tests.support.fakes.api_server import Target
+from tests.support.fakes.helm import Fault
+from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, TIMEOUT_SECONDS, History, run_history
+from tests.support.fakes.json_patch import Json
+from tests.support.fakes.operator import BROKEN, NAMESPACE
+from tests.support.fakes.value_secrets import create_values, secret
+from tests.support.helm_tests import FAILS, TEST, VALUES
+from tests.unit.histories.test_release_inputs import ready
+from xapp_operator.config import Settings
+
+SECONDS: Final = 20.0
+TIMEOUT_IS_OVER: Final = 5.0 * TIMEOUT_SECONDS
+UNAVAILABLE: Final = "Internal error occurred: etcdserver: request timed out"
+SOURCES: Final = [{"kind": "Secret", "name": "values"}]
+
+
+def delete(history: History) -> None:
+    history.cluster.server.delete(Target("", "v1", "secrets", NAMESPACE, "values"), {})
+
+
+def remove_key(history: History) -> None:
+    delete(history)
+    history.cluster.create(secret("values", other="x"))
+
+
+def break_syntax(history: History) -> None:
+    delete(history)
+    create_values(history, "values", "text: [\n")
+
+
+WAYS: Final = [
+    pytest.param(delete, "Secret values in valuesFrom does not exist", id="deleted"),
+    pytest.param(remove_key, "Secret values in valuesFrom has no key values.yaml", id="without-key"),
+    pytest.param(break_syntax, "key values.yaml of Secret values is not YAML", id="broken"),
+]
+
+
+async def deploy(history: History, **spec: Any) -> None:
+    """Deploy a chart with one test and a Deployment, with values from a Secret."""
+    create_values(history, "values", "text: kept\n")
+    templates = {"configmap": CONFIGMAP, "deployment": DEPLOYMENT, "probe": TEST.replace("NAME", "probe")}
+    files = {f"templates/{name}.yaml": template for name, template in templates.items()}
+    stored = chart_archive_manifest(chart_archive({"values.yaml": VALUES, **files}), namespace=NAMESPACE)
+    history.cluster.create(stored)
+    archive = {"chartArchiveRef": {"name": stored["metadata"]["name"]}, "digest": stored["spec"]["digest"]}
+    history.create(values={"tag": "one"}, archive=archive, valuesFrom=SOURCES, **spec)
+    await history.cluster.wait(SECONDS)
+    assert history.outcome.startswith("Ready")
+
+
+async def upgrade(history: History, values: Json) -> None:
+    history.edit(values=values)
+    assert await history.cluster.wait_for(lambda: history.cluster.revisions.get(2) == "deployed", seconds=SECONDS)
+
+
+def commands(history: History) -> list[str]:
+    return [each.command for each in history.helm_steps if each.command != "test"]
+
+
+@pytest.mark.parametrize(("lose", "told"), WAYS)
+def test_an_unhealthy_upgrade_is_rolled_back_without_its_values(
+    settings: Settings, lose: Callable[[History], None], told: str
+) -> None:
+    async def play(history: History) -> None:
+        await deploy(history)
+        await upgrade(history, {"tag": BROKEN})
+        lose(history)
+        await history.cluster.wait(SECONDS)
+        assert history.outcome == "NotReady Progressing"
+        assert "Deployment hello" in ready(history)[1]
+        assert told in ready(history)[1]
+        await history.cluster.wait(TIMEOUT_IS_OVER)
+
+    history = run_history(settings, play)
+    assert commands(history) == ["install", "upgrade", "rollback"]
+    assert (history.live_tags, history.outcome) == ({"one"}, "Stalled ValuesInvalid")
+    message = ready(history)[1]
+    assert message.startswith(told)
+    assert "Before that: not healthy after 30s (spec.timeout): " in message
+    assert "rolled back to revision 1" in message
+
+
+@pytest.mark.parametrize(("lose", "told"), WAYS)
+def test_tests_of_an_upgrade_run_and_roll_it_back_without_its_values(
+    settings: Settings, lose: Callable[[History], None], told: str
+) -> None:
+    async def play(history: History) -> None:
+        await deploy(history, test={"enabled": True, "onFailure": "rollback"})
+        await upgrade(history, {"tag": "two", **FAILS})
+        lose(history)
+        await history.cluster.wait(TIMEOUT_IS_OVER)
+
+    history = run_history(settings, play)
+    assert commands(history) == ["install", "upgrade", "rollback"]
+    assert (history.live_tags, history.outcome) == ({"one"}, "Stalled ValuesInvalid")
+    assert ready(history)[1].startswith(told)
+    assert "Before that: test Pod hello-probe failed" in ready(history)[1]
+
+
+def test_a_rollback_that_fails_is_tried_again_without_the_values(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await deploy(history)
+        await upgrade(history, {"tag": BROKEN})
+        delete(history)
+        history.cluster.helm.faults = [Fault(UNAVAILABLE, writes=1)]
+        await history.cluster.wait(TIMEOUT_IS_OVER)
+        assert history.cluster.helm.faults == []
+
+    history = run_history(settings, play)
+    assert commands(history) == ["install", "upgrade", "rollback", "rollback"]
+    assert history.live_tags == {"one"}
+
+
+def test_values_that_come_back_are_not_tried_again(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await deploy(history)
+        await upgrade(history, {"tag": BROKEN})
+        delete(history)
+        await history.cluster.wait(TIMEOUT_IS_OVER)
+        create_values(history, "values", "text: kept\n")
+        await history.cluster.wait(SECONDS)
+        assert history.outcome == "Stalled HealthCheckFailed"
+        assert history.live_tags == {"one"}
+        delete(history)
+        create_values(history, "values", "text: other\n")
+        history.edit(values={"tag": "three"})
+
+    history = run_history(settings, play)
+    assert commands(history) == ["install", "upgrade", "rollback", "upgrade"]
+    assert (history.live_tags, history.outcome) == ({"three"}, "Ready UpgradeSucceeded")
+
+
+def test_a_changed_spec_whose_values_are_missing_stalls(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await deploy(history)
+        await upgrade(history, {"tag": BROKEN})
+        history.edit(valuesFrom=[{"kind": "Secret", "name": "never"}])
+        await history.cluster.wait(TIMEOUT_IS_OVER)
+
+    history = run_history(settings, play)
+    assert commands(history) == ["install", "upgrade"]
+    message = "Secret never in valuesFrom does not exist. Create it, or set optional: true."
+    assert (history.outcome, ready(history)[1]) == ("Stalled ValuesInvalid", message)
+
+
+def test_an_upgrade_stays_if_the_spec_says_so(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await deploy(history, upgrade={"onFailure": "none"})
+        await upgrade(history, {"tag": BROKEN})
+        delete(history)
+        await history.cluster.wait(SECONDS)
+        assert history.outcome == "Stalled ValuesInvalid"
+        await history.cluster.wait(TIMEOUT_IS_OVER)
+
+    history = run_history(settings, play)
+    assert commands(history) == ["install", "upgrade"]
+    assert history.outcome == "Stalled ValuesInvalid"
+    assert "Before that: not healthy after 30s (spec.timeout): " in ready(history)[1]
+
+
+def test_an_upgrade_that_became_healthy_without_its_values_stays(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await deploy(history)
+        await upgrade(history, {"tag": "two"})
+        delete(history)
+        await history.cluster.wait(SECONDS)
+        message = "Secret values in valuesFrom does not exist. Create it, or set optional: true."
+        assert (history.outcome, ready(history)[1]) == ("Stalled ValuesInvalid", message)
+        history.cluster.set_outage(on=True)
+        await history.cluster.wait(TIMEOUT_IS_OVER)
+        history.cluster.set_outage(on=False)
+
+    history = run_history(settings, play)
+    assert commands(history) == ["install", "upgrade"]
+    assert (history.live_tags, history.outcome) == ({"two"}, "Stalled ValuesInvalid")
