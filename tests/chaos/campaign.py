@@ -138,7 +138,7 @@ def _finish_round(
 
     def is_sound() -> bool:
         snapshot = read_snapshot(scene.system.cluster, NAMESPACES, everything=True)
-        wrong[:] = losses(scene.fleet, snapshot, history)
+        wrong[:] = losses(scene.fleet, snapshot, history, scene.may_repeat)
         wrong.extend(f"still running: {each}" for each in scene.system.helm_processes())
         return not wrong
 

@@ -59,7 +59,7 @@ def _while_wanted(
                 look(scene, chosen)
         finally:
             for xapp in chosen if permanent else []:
-                scene.kubectl(xapp, "annotate", "--overwrite", f"xapp/{xapp.name}", f"{RETRY_AT}={scene.number}")
+                scene.request(xapp, RETRY_AT)
 
     return inject
 

@@ -102,7 +102,7 @@ def _damage_newest(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> Non
 
 def _remove_and_retry(scene: Scene, xapp: ManagedXApp, revision: int) -> None:
     _delete_record(scene, xapp, revision)
-    scene.kubectl(xapp, "annotate", "--overwrite", f"xapp/{xapp.name}", f"{RETRY_AT}={scene.number}")
+    scene.request(xapp, RETRY_AT)
 
 
 def _damage_old(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
@@ -273,6 +273,7 @@ def _upgrade_by_hand(scene: Scene) -> None:
                 xapp.set_greeting(scene.greeting(xapp))
             if changed == "before":
                 scene.fleet.apply([xapp])
+            scene.may_repeat[xapp.key] += 1
             _try(scene, partial(user.upgrade, xapp.name, ARCHIVES[Kind.PLAIN], greeting="mine"))
             if changed == "after":
                 scene.fleet.apply([xapp])
@@ -294,6 +295,7 @@ def _roll_back_by_hand(scene: Scene) -> None:
             continue
         acted = True
         user = HelmUser(scene.system.cluster, xapp.namespace, Path())
+        scene.may_repeat[xapp.key] += 1
         _try(scene, partial(user.roll_back, xapp.name, revisions[-2]))
         xapp.set_greeting(scene.greeting(xapp))
         scene.fleet.apply([xapp])
@@ -307,11 +309,15 @@ def _act_at_the_same_time(scene: Scene) -> None:
         for xapp in scene.victims(2, kinds=WORKLOADS):
             revisions = _revisions(scene, xapp)
             user = HelmUser(scene.system.cluster, xapp.namespace, Path(folder))
+            helm: list[Callable[[], object]] = [
+                partial(user.upgrade, xapp.name, ARCHIVES[Kind.PLAIN], greeting="mine"),
+                *(partial(user.roll_back, xapp.name, each) for each in revisions[-2:-1]),
+            ]
+            scene.may_repeat[xapp.key] += len(helm)
             acts: list[Callable[[], object]] = [
                 partial(scene.kubectl, xapp, "scale", "deployment", xapp.name, "--replicas=3"),
                 partial(scene.kubectl, xapp, "patch", "deployment", xapp.name, "--type=merge", "-p", EDIT),
-                partial(user.upgrade, xapp.name, ARCHIVES[Kind.PLAIN], greeting="mine"),
-                *(partial(user.roll_back, xapp.name, each) for each in revisions[-2:-1]),
+                *helm,
             ]
             xapp.set_greeting(scene.greeting(xapp))
             acts.append(partial(scene.fleet.apply, [xapp]))
@@ -335,7 +341,7 @@ def _delete_objects(scene: Scene) -> None:
         for kind in scene.rng.sample(["deployment", "service", "configmap"], 2):
             scene.kubectl(xapp, "delete", kind, xapp.name, "--wait=false", "--ignore-not-found")
         if xapp.kind is not Kind.DRIFT:
-            scene.kubectl(xapp, "annotate", "--overwrite", f"xapp/{xapp.name}", f"{FORCE_AT}={scene.number}")
+            scene.request(xapp, FORCE_AT)
 
 
 def _delete_lease(scene: Scene) -> None:

@@ -11,6 +11,9 @@ from tests.chaos.fleet import MAX_HISTORY, Fleet, ManagedXApp
 from tests.chaos.snapshot import Record, Snapshot, XAppKey
 
 SETTLED_STATUSES = frozenset({"deployed", "superseded", "failed"})
+SUCCESSES = frozenset({"Install complete", "Upgrade complete"})
+"""What helm says of a step that succeeded. The status does not tell: helm calls a failed try superseded when it has
+replaced it. A rollback says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +24,17 @@ class History:
     hit: Collection[int] = ()
 
 
-def losses(fleet: Fleet, snapshot: Snapshot, history: Mapping[XAppKey, History]) -> list[str]:
-    """Return what is wrong with the objects. `history` is that of the releases that the fault does not remove."""
+def losses(
+    fleet: Fleet, snapshot: Snapshot, history: Mapping[XAppKey, History], may_repeat: Mapping[XAppKey, int]
+) -> list[str]:
+    """Return what is wrong with the objects.
+
+    `history` is that of the releases that the fault does not remove, and `may_repeat` is explained at `Scene`.
+    """
     return [
         *(f"{_name(each.key)}: {found}" for each in fleet.xapps if (found := each.difference(snapshot))),
         *_wrong_records(fleet, snapshot, history),
+        *_repeats(fleet, snapshot, history, may_repeat),
         *_orphans(snapshot),
         *_duplicates(fleet, snapshot),
     ]
@@ -72,6 +81,47 @@ def _kept(xapp: ManagedXApp, intact: Mapping[int, Record], *, newest: int) -> li
     good = sorted(each for each, record in intact.items() if record.status != "failed" and each <= in_force)
     room = MAX_HISTORY - (newest - good[-1]) - xapp.held if good else 0
     return good[-room:] if room > 0 else []
+
+
+def _repeats(
+    fleet: Fleet, snapshot: Snapshot, history: Mapping[XAppKey, History], may_repeat: Mapping[XAppKey, int]
+) -> list[str]:
+    records = snapshot.records
+    return [
+        f"{_name(each.key)}: {found}"
+        for each in fleet.xapps
+        for found in repeated_steps(
+            history.get(each.key, History({})), records.get(each.key, {}), may_repeat=may_repeat.get(each.key, 0)
+        )
+    ]
+
+
+def repeated_steps(history: History, now: Mapping[int, Record], *, may_repeat: int) -> list[str]:
+    """Return which revisions an operator has made although it had made the one before from the same chart and values.
+
+    Both steps have succeeded. A correction of drift is no excuse: it makes no revision.
+    """
+    first_of_attempt: dict[str, int] = {}
+    for revision, record in (*history.records.items(), *now.items()):
+        first_of_attempt[record.attempt] = min(revision, first_of_attempt.get(record.attempt, revision))
+
+    def find(records: Mapping[int, Record]) -> dict[str, int]:
+        made = {
+            revision: record
+            for revision, record in records.items()
+            if record.description in SUCCESSES
+            and first_of_attempt[record.attempt] == revision  # a later one has the labels of this
+            and revision not in history.hit
+        }
+        return {
+            record.attempt: revision
+            for revision, record in sorted(made.items())
+            if revision - 1 in made and made[revision - 1].digests == record.digests
+        }
+
+    known = find(history.records)
+    new = [revision for attempt, revision in find(now).items() if attempt not in known]
+    return [f"revision {each} repeats revision {each - 1}, which had succeeded" for each in new[may_repeat:]]
 
 
 def _orphans(snapshot: Snapshot) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -31,6 +32,9 @@ class Scene:
     """XApps whose releases the fault itself removes, with all records."""
     records_hit: dict[XAppKey, set[int]] = field(default_factory=dict)
     """The revisions whose records the fault itself writes, removes or damages, by XApp."""
+    may_repeat: Counter[XAppKey] = field(default_factory=Counter)
+    """How many revisions an operator may make again, by XApp: one for each helm that a person runs, because it may end
+    after the step of the operator, and one for each request to upgrade or to try again."""
     notes: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     """What the fault itself saw go wrong while it lasted."""
@@ -60,6 +64,11 @@ class Scene:
     def hit_record(self, xapp: ManagedXApp, revision: int) -> None:
         """Count the record of a revision as one that the fault writes, removes or damages."""
         self.records_hit.setdefault(xapp.key, set()).add(revision)
+
+    def request(self, xapp: ManagedXApp, annotation: str) -> None:
+        """Ask the operator for something by an annotation, so that it may make the newest revision again."""
+        self.may_repeat[xapp.key] += 1
+        self.kubectl(xapp, "annotate", "--overwrite", f"xapp/{xapp.name}", f"{annotation}={self.number}")
 
     def kubectl(self, xapp: ManagedXApp, *arguments: str) -> str:
         return self.system.cluster.kubectl("-n", xapp.namespace, *arguments)

@@ -16,6 +16,8 @@ Json: TypeAlias = dict[str, Any]
 XAppKey: TypeAlias = tuple[str, str]
 
 LABEL: Final = "xapp-operator.io/xapp"
+LABEL_ATTEMPT: Final = "xapp-operator.io/attempt"
+LABELS_OF_DIGESTS: Final = ("xapp-operator.io/chart-digest", "xapp-operator.io/values-digest")
 RELEASE: Final = "meta.helm.sh/release-name"
 PROGRESS_KINDS: Final = ("xapps", "configmaps", "deployments")
 ALL_KINDS: Final = (*PROGRESS_KINDS, "statefulsets", "services", "jobs", "secrets")
@@ -29,6 +31,12 @@ class Record:
 
     status: str
     manifest_digest: str
+    description: str = ""
+    """What helm says of the step that made it; empty when the record cannot be read."""
+    attempt: str = ""
+    """Different for each step of an operator; helm copies it to a rollback, and to what a person makes after it."""
+    digests: tuple[str, ...] = ()
+    """Of the chart and of the values, as the operator that made it recorded them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,7 @@ class Snapshot:
             labels = item["metadata"].get("labels", {})
             if item["kind"] == "Secret" and item["metadata"]["name"].startswith(RECORD_PREFIX):
                 key = item["metadata"]["namespace"], labels["name"]
-                found[key][int(labels["version"])] = Record(labels["status"], _manifest_digest(item))
+                found[key][int(labels["version"])] = _parse_record(item)
         return found
 
     @property
@@ -98,9 +106,17 @@ def _greeting(config_map: Json) -> str:
     return str(data.get("greeting") or settings.get("greeting", ""))
 
 
-def _manifest_digest(secret: Json) -> str:
+def _parse_record(secret: Json) -> Record:
+    labels, description = secret["metadata"]["labels"], ""
     try:
-        content = str(unpack_record(secret)["manifest"])
+        payload = unpack_record(secret)
+        content, description = str(payload["manifest"]), str(payload.get("info", {}).get("description", ""))
     except UnreadableRecord:
         content = json.dumps(secret["data"])
-    return hashlib.sha256(content.encode()).hexdigest()
+    return Record(
+        labels["status"],
+        hashlib.sha256(content.encode()).hexdigest(),
+        description,
+        attempt=labels.get(LABEL_ATTEMPT, ""),
+        digests=tuple(labels.get(each, "") for each in LABELS_OF_DIGESTS),
+    )

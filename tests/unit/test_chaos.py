@@ -94,7 +94,7 @@ def set_condition(items: list[Json], name: str, **change: Any) -> None:
 def test_nothing_is_lost_when_everything_has_converged() -> None:
     fleet = new_fleet()
     items = [item for each in fleet.xapps for item in objects_of(each)]
-    assert losses(fleet, parse_snapshot(items), history_of(items)) == []
+    assert losses(fleet, parse_snapshot(items), history_of(items), {}) == []
 
 
 LOSSES: dict[str, tuple[Callable[[list[Json]], object], str]] = {
@@ -149,7 +149,7 @@ def test_each_loss_is_found(case: str) -> None:
     lose, expected = LOSSES[case]
     history = history_of(items)
     lose(items)
-    found = losses(fleet, parse_snapshot(items), history)
+    found = losses(fleet, parse_snapshot(items), history, {})
     assert any(expected in each for each in found), found
 
 
