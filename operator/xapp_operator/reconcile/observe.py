@@ -52,11 +52,10 @@ from xapp_operator.reconcile.status.status_draft import (
     request_digest,
     requested_value,
 )
+from xapp_operator.reconcile.watching.release_watch import LATE_SECONDS
 
 POD_GRACE_SECONDS: Final = 3.0
 """For this long after a helm step, pods are not asked why they are not ready."""
-UNSEEN_SECONDS: Final = 10.0
-"""For this long after a helm step, the watches may show its objects as they were before."""
 _UNSEEN_MESSAGE: Final = "the objects of the new revision are not shown yet"
 
 _REVALIDATING: Final[tuple[RequestField, ...]] = ("reconcile_at", "retry_at", "force_at")
@@ -301,7 +300,7 @@ class Observer:
         """
         if xapp.key not in self._context.incompletely_labelled:
             return True
-        return _is_released_within(draft, UNSEEN_SECONDS, now=self._context.clock.now())
+        return _is_released_within(draft, LATE_SECONDS, now=self._context.clock.now())
 
     async def _observe_live_state(self, xapp: XApp, draft: StatusDraft, *, unseen: bool = False) -> MonitorReport:
         """Return the health of the objects.

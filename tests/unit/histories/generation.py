@@ -90,15 +90,15 @@ def _disturb_change(disturbance: Fault | Kill, tag: str) -> Callable[[History], 
     return act
 
 
-def refuse(history: History, method: str, suffix: str, seconds: float) -> None:
-    """Refuse requests of the operator with 500 for some seconds: with a method, if one is named, and to such a path."""
+def refuse(history: History, method: str, suffix: str, seconds: float, *, status: int = 500) -> None:
+    """Refuse requests of the operator for some seconds: with a method, if one is named, and to such a path."""
     clock = history.cluster.clock
     until, before = clock.monotonic() + seconds, history.cluster.refuse
 
     def check(request: ApiRequest) -> None:
         before(request)
         if clock.monotonic() < until and method in ("", request.method) and request.path.endswith(suffix):
-            raise Refused(500, "InternalError", "etcdserver: request timed out")
+            raise Refused(status, "InternalError", "etcdserver: request timed out")
 
     history.cluster.refuse = check
 

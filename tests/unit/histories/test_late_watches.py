@@ -16,6 +16,7 @@ from tests.support.fakes.api_server import FakeTransport, Refused
 from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN
 from tests.support.fakes.value_secrets import create_values, replace_secret, secret
+from tests.unit.histories.generation import refuse
 from xapp_operator.config import Settings
 from xapp_operator.kube.api_errors import error_from_response
 from xapp_operator.kube.transport import ApiRequest
@@ -45,14 +46,7 @@ def do_after(history: History, write: str, act: Callable[[], None]) -> None:
 
 def refuse_lists(history: History, *, seconds: float, status: int = 500) -> None:
     """Refuse every list of release Secrets for some time."""
-    clock = history.cluster.clock
-    until = clock.monotonic() + seconds
-
-    def check(request: ApiRequest) -> None:
-        if request.method == "GET" and request.path.endswith("/secrets") and clock.monotonic() < until:
-            raise Refused(status, "InternalError", "etcdserver: request timed out")
-
-    history.cluster.refuse = check
+    refuse(history, "GET", "/secrets", seconds, status=status)
 
 
 @pytest.mark.parametrize("status", [403, 500])

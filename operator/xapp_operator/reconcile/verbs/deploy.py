@@ -161,7 +161,10 @@ async def run_step(
         nonlocal attempt
         attempt = attempt.begun(context.clock.now())
         on_start()
-        return await step(slot)
+        try:
+            return await step(slot)
+        finally:
+            context.release_watch.note_change(request.namespace, request.xapp.release_name)
 
     try:
         async with context.workers.pausing(key) as pause:
@@ -175,7 +178,6 @@ async def run_step(
         attempt, message = await explain_failure(request, context, attempt, error, reports)
         return fail_attempt(request, context, attempt, error, message=message), None
     finally:
-        context.release_watch.note_change(request.namespace, request.xapp.release_name)
         request.restore(context.xapps.get(key))
     return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=context.clock.now()), result
 

@@ -46,7 +46,7 @@ from xapp_operator.reconcile.watching.secret_watch import OtherSecret, SecretEnt
 
 WATCH_SECONDS: Final = 1.0
 LATE_SECONDS: Final = 10.0
-"""A watch is hardly so late."""
+"""For this long after a helm step, a watch may show what was before; it is hardly later."""
 
 
 class ReleaseWatch:
