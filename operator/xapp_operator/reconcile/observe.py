@@ -36,6 +36,7 @@ from xapp_operator.reconcile.adoptable_release import matches_desired_state
 from xapp_operator.reconcile.deployed_release import is_label_outdated, is_same_release, load_deployed_release
 from xapp_operator.reconcile.inputs.chart_archives import ArchiveOwnerChanges
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
+from xapp_operator.reconcile.plan_basis import unready_dependencies
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
 from xapp_operator.reconcile.status.revision_history import (
@@ -170,7 +171,7 @@ class Observer:
                 manifest_problem=manifest_problem,
                 helm_running=running,
                 namespace_terminating=deleting and await is_namespace_terminating(context.kube, key[0]),
-                unready_dependencies=self._unready_dependencies(xapp),
+                unready_dependencies=unready_dependencies(xapp, context),
                 dependency_cycle=() if deleting else context.xapps.dependency_cycle(key),
                 dependents=context.xapps.dependents(key) if deleting else (),
                 repository_missing=desired_state.repository_missing,
@@ -288,10 +289,6 @@ class Observer:
         drift = await context.drift.find_drift(xapp, revision, requested=requested)
         pause = context.correction_backoff.next_repair_at(key) - context.clock.monotonic()
         return replace(drift, correct_at=context.clock.now() + pause)
-
-    def _unready_dependencies(self, xapp: XApp) -> tuple[str, ...]:
-        names = dict.fromkeys(dependency.name for dependency in xapp.spec.depends_on or ())
-        return tuple(name for name in names if not self._context.xapps.is_ready((xapp.metadata.namespace, name)))
 
     def _may_be_unseen(self, xapp: XApp, draft: StatusDraft) -> bool:
         """Return whether the watches may show the objects of an unlabelled revision as they were before.

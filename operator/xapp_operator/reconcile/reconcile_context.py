@@ -98,6 +98,8 @@ class ReconcileRequest:
     draft: StatusDraft
     status_refused: bool = False
     """The cluster has refused a status of this reconcile."""
+    inputs_refused: bool = False
+    """A helm step of this reconcile had no chart or values that can be used."""
 
     def drop_values(self) -> None:
         """Drop the values from memory, which are not needed while helm waits or runs."""

@@ -44,6 +44,7 @@ from xapp_operator.domain.planning.plan_at_rest import next_action_at
 from xapp_operator.domain.planning.plan_input import AttemptOutcome, PlanInput, find_known_digests
 from xapp_operator.errors import KubeError, XAppError
 from xapp_operator.reconcile.observe import Observation, Observer
+from xapp_operator.reconcile.plan_basis import PlanBasis
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.removals import Removals, explain_left_release
 from xapp_operator.reconcile.status.status_draft import begin_test_run, start_attempt
@@ -54,6 +55,7 @@ from xapp_operator.reconcile.verbs.reject import reject
 from xapp_operator.reconcile.verbs.release_records import change_records
 from xapp_operator.reconcile.verbs.rollback import find_rollback_cause, find_rollback_request, rollback
 from xapp_operator.reconcile.verbs.run_tests import end_tests, start_tests
+from xapp_operator.reconcile.verbs.save_repository import save_repository
 from xapp_operator.reconcile.verbs.uninstall import delete_orphans, uninstall
 from xapp_operator.reconcile.work.source_backoff import SourceBackoff
 from xapp_operator.reconcile.work.work_queue import NamespacedName
@@ -254,7 +256,8 @@ class Reconciler:
                     if not self._context.release_watch.is_newest(*release, observation.state.release):
                         return "interrupted"
                     try:
-                        return await self._run_helm_action(action, request, observation)
+                        basis = PlanBasis(action, request.xapp, self._context)
+                        return await self._run_helm_action(action, request, observation, basis)
                     except StepInterrupted:
                         request.draft = before  # helm did not run
                         return "interrupted"
@@ -274,7 +277,7 @@ class Reconciler:
             case RejectRollback() | RejectRequest():
                 reject(action, request, context)
             case SaveRepository():
-                await self._save_repository(request)
+                await save_repository(request, context)
             case DeleteOrphans():
                 await delete_orphans(request, context)
             case EndTests():
@@ -284,7 +287,9 @@ class Reconciler:
             case _:
                 assert_never(action)
 
-    async def _run_helm_action(self, action: HelmAction, request: ReconcileRequest, observation: Observation) -> str:
+    async def _run_helm_action(
+        self, action: HelmAction, request: ReconcileRequest, observation: Observation, basis: PlanBasis
+    ) -> str:
         context, name, planned = self._context, type(action).__name__, request.xapp.metadata
         before, previous = request.draft, request.draft.attempt
         attempt = start_attempt(
@@ -314,7 +319,8 @@ class Reconciler:
         if self._is_outdated(planned):
             raise StepInterrupted
         queued = before if unrecorded else request.draft
-        async with self.reports.progress(request, decision, observation, queued=queued) as on_start:
+        async with self.reports.progress(request, decision, observation, queued=queued) as note_start:
+            on_start = basis.guard(note_start)
             match action:
                 case Install() | Upgrade():
                     await deploy(action, request, context, attempt, handled=forced, on_start=on_start)
@@ -339,15 +345,6 @@ class Reconciler:
             raise
         if not self._is_outdated(planned):
             start_tests(request, self._context, run)
-
-    async def _save_repository(self, request: ReconcileRequest) -> None:
-        """Create the ChartRepository; a permanent error becomes the error of the chart's source."""
-        try:
-            await self._context.repositories.save_repository(request.xapp)
-        except KubeError as error:
-            if not error.permanent:
-                raise
-            request.draft = replace(request.draft, repository_error=error)
 
     async def _finish(self, decision: Wait | Nothing, request: ReconcileRequest, observation: Observation) -> None:
         """Report the decision, and choose when to reconcile again."""

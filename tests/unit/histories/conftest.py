@@ -29,3 +29,9 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """Settings with a chart cache that all histories share; each step makes and removes a folder in it."""
     with work_folder(tmp_path_factory.mktemp("cache")) as folder:
         yield make_settings(folder)
+
+
+@pytest.fixture
+def narrow(settings: Settings) -> Settings:
+    """Settings with one place for helm."""
+    return settings.model_copy(update={"helm_concurrency": 1})

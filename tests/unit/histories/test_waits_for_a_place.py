@@ -13,7 +13,7 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import STORED_CHART, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.helm_tests import deploy, wait_tested
-from tests.unit.histories.situations.actions import create_other, take_the_place
+from tests.unit.histories.situations.actions import create_other, remove_other, take_the_place
 from tests.unit.histories.test_status_writes import count, is_status
 from xapp_operator.config import Settings
 from xapp_operator.domain.planning.actions import Nothing, Wait
@@ -23,20 +23,6 @@ from xapp_operator.reconcile.status.status_rendering import render_status
 from xapp_operator.reconcile.status_reports import QUEUED
 
 UNAVAILABLE = "Internal error occurred: etcdserver: request timed out"
-
-
-@pytest.fixture
-def narrow(settings: Settings) -> Settings:
-    """Settings with one place for helm."""
-    return settings.model_copy(update={"helm_concurrency": 1})
-
-
-async def remove_other(history: History) -> None:
-    history.cluster.helm.pause = 0.2
-    history.note("delete other")
-    history.cluster.delete("other")
-    await history.cluster.wait(60.0)
-    history.removed.clear()
 
 
 def status_of(history: History) -> Json:

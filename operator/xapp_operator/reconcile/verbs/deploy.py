@@ -55,14 +55,14 @@ async def deploy(
 ) -> None:
     """Run `helm install` or `helm upgrade` and record how it ended; a failure is recorded, not raised.
 
-    `handled` are the annotations that this step answers, and `on_start` is called when there is a place for helm.
+    `handled` are the annotations that this step answers. `on_start` is explained at `run_step`.
 
     Raises:
-        StepInterrupted: when the step was ended while it waited for that place, so that it was never made.
+        StepInterrupted: when helm was not started: the step was ended before, or its chart or values are gone.
     """
     target = find_rollback_target(request.draft.history)
     known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
-    planned, loaded, began = attempt, attempt.digests, None
+    planned, loaded, began = attempt, None, 0.0
 
     async def run(slot: HelmSlot) -> tuple[Digests, ReleaseResult]:
         nonlocal loaded, began
@@ -72,9 +72,12 @@ async def deploy(
         return loaded, await _run_helm(action, request, context, slot, inputs, recorded=recorded)
 
     attempt, done = await run_step(request, context, attempt, run, urgent=False, on_start=on_start)
-    if began is None:
+    if loaded is None and attempt.outcome is AttemptOutcome.INTERRUPTED:
         raise StepInterrupted
-    if loaded != planned.digests:  # chart or values changed while it waited: the tries before were of others
+    if loaded not in (
+        None,
+        planned.digests,
+    ):  # chart or values changed while it waited: the tries before were of others
         attempt = replace(attempt, digests=loaded, first_at=began, count=1)
     if done is not None:
         digests, result = done
@@ -153,14 +156,17 @@ async def run_step(
 
     A failure becomes an event and part of the attempt. While the step waits for a place and while helm runs, perhaps
     for hours, the XApp holds no worker and no large values. `urgent` is explained at `HelmEngine.slot`. `on_start` is
-    called when there is a place.
+    called when there is a place; it raises StepInterrupted if the plan is not right any more.
+
+    Raises:
+        StepInterrupted: when the step was ended before it began.
     """
-    key, reports = request.key, HookReports()
+    key, reports, has_begun = request.key, HookReports(), False
 
     async def begin(slot: HelmSlot) -> T:
-        nonlocal attempt
-        attempt = attempt.begun(context.clock.now())
+        nonlocal attempt, has_begun
         on_start()
+        attempt, has_begun = attempt.begun(context.clock.now()), True
         try:
             return await step(slot)
         finally:
@@ -171,6 +177,8 @@ async def run_step(
             running = _run_in_slot(request, context, pause, begin, reports, urgent=urgent)
             result = await context.running_steps.run(key, running, version=request.step_version)
     except StepInterrupted:
+        if not has_begun:
+            raise
         return replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=context.clock.now()), None
     except XAppError as error:
         if isinstance(error, ReleaseRecordDamaged):
@@ -256,9 +264,22 @@ def release_labels(xapp: str, digests: Digests, *, attempt: str) -> dict[str, st
 
 
 async def _load_inputs(request: ReconcileRequest, context: ReconcilerContext) -> ReleaseInputs:
+    """Return chart and values as they are now.
+
+    Raises:
+        StepInterrupted: when they are not what was planned for. The next observation finds out what is wrong with them.
+        XAppError: when they cannot be read, although an observation has just found nothing wrong, or for now.
+    """
     if not request.restore(context.xapps.get(request.key)):
         raise StepInterrupted  # its values may be dropped, and those of another generation are not meant
-    return await context.inputs.load(request.xapp)
+    try:
+        return await context.inputs.load(request.xapp)
+    except XAppError as error:
+        if not error.permanent or request.inputs_refused:
+            raise
+        request.inputs_refused = True
+        context.inputs.forget(request.key)
+        raise StepInterrupted from error
 
 
 async def _run_helm(

@@ -44,7 +44,10 @@ async def rollback(
     """Run `helm rollback` to `action.revision` and record how it ended; a failure is recorded, not raised.
 
     `previous` is the attempt before: the upgrade that is rolled back, or an earlier try of the rollback. `on_start` is
-    called when there is a place for helm.
+    explained at `run_step`.
+
+    Raises:
+        StepInterrupted: when the step was ended before it began.
     """
     name = request.xapp.release_name
 

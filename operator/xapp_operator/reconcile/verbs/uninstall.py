@@ -55,7 +55,10 @@ async def uninstall(
 ) -> None:
     """Run `helm uninstall` and record how it ended; a release that is not found counts as uninstalled.
 
-    `on_start` is called when there is a place for helm.
+    `on_start` is explained at `run_step`.
+
+    Raises:
+        StepInterrupted: when the step was ended before it began.
     """
     name = request.xapp.release_name
     known = {info.secret_uid for info in context.release_watch.revisions(request.namespace, name)}

@@ -88,6 +88,14 @@ async def take_the_place(history: History) -> None:
     assert await cluster.wait_for(lambda: bool(cluster.helm.running), seconds=20.0)
 
 
+async def remove_other(history: History) -> None:
+    history.cluster.helm.pause = 0.2
+    history.note("delete other")
+    history.cluster.delete("other")
+    await history.cluster.wait(60.0)
+    history.removed.clear()
+
+
 def store(history: History, *, name: str = "hello", version: str = "0.1.0", **templates: str) -> Json:
     """Store a chart with more templates; return the field of the spec that names it."""
     files = {f"templates/{each}.yaml": template for each, template in templates.items()}
