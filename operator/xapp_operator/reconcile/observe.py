@@ -177,7 +177,7 @@ class Observer:
                 repository_missing=desired_state.repository_missing,
                 archive_owners_differ=bool(changes)
                 and context.archive_backoff.next_repair_at(key) <= context.clock.monotonic(),
-                tests_running=context.test_runs.is_running(key),
+                tests_running=context.test_runs.is_running(key),  # last: nothing is awaited after it
                 orphans_deleted=draft.orphans_deleted,
                 labels=labels,
                 drift=drift,

@@ -54,7 +54,7 @@ from xapp_operator.reconcile.verbs.maintenance import run_maintenance
 from xapp_operator.reconcile.verbs.reject import reject
 from xapp_operator.reconcile.verbs.release_records import change_records
 from xapp_operator.reconcile.verbs.rollback import find_rollback_cause, find_rollback_request, rollback
-from xapp_operator.reconcile.verbs.run_tests import end_tests, start_tests
+from xapp_operator.reconcile.verbs.run_tests import end_tests, start_tests, take_test_result
 from xapp_operator.reconcile.verbs.save_repository import save_repository
 from xapp_operator.reconcile.verbs.uninstall import delete_orphans, uninstall
 from xapp_operator.reconcile.work.source_backoff import SourceBackoff
@@ -197,17 +197,17 @@ class Reconciler:
         """Return the facts, and take over into the draft what they mean for the status."""
         started, metrics = self._clock.monotonic(), self._context.metrics
         self._context.queue.look_again(request.key)
-        if (tested := self._context.test_runs.take_result(request.key)) is not None:
-            request.draft = replace(request.draft, test=tested)
         try:
             observation = await self._observer.observe(request.xapp, request.draft)
         except Exception as error:
+            take_test_result(request, self._context)
             metrics.record_reconcile(action="none", outcome="failed", seconds=self._clock.monotonic() - started)
             if isinstance(error, XAppError) and (error.permanent or request.is_waited_for):
                 live = self._context.monitor.report(request.key)
                 known = self._observer.without_release(request.xapp, request.draft, error, live)
                 await self._report_refusal(error, request, known)
             raise
+        take_test_result(request, self._context)  # of tests that ended before it was observed whether they run
         draft, attempt = request.draft, observation.requests.clear_attempt(request.draft.attempt)
         generation = request.xapp.metadata.generation
         if attempt is not None and attempt.digests == observation.desired and attempt.generation != generation:

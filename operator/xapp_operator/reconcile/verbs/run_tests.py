@@ -77,6 +77,12 @@ def start_tests(request: ReconcileRequest, context: ReconcilerContext, run: Test
     context.test_runs.start(request.key, lambda: _run_and_record(subject, run, context))
 
 
+def take_test_result(request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Put how the last run ended into the draft, if it has ended since the last reconcile."""
+    if (ended := context.test_runs.take_result(request.key)) is not None:
+        request.draft = replace(request.draft, test=ended)
+
+
 async def end_tests(request: ReconcileRequest, context: ReconcilerContext) -> None:
     """End the run, and delete the pods that it has left running."""
     await context.test_runs.end(request.key)
