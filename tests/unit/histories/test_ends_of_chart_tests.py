@@ -1,12 +1,14 @@
-"""Tests of a chart that end, or cannot begin, while a reconcile is under way."""
+"""What the end of the tests of a chart causes, whenever it comes."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.support.fakes.helm import Fault, Step
 from tests.support.fakes.helm_by_hand import change_by_hand
 from tests.support.fakes.histories import History, run_history
-from tests.support.helm_tests import ENABLED, FAILS, deploy, events, last_test, pods, wait_tested
+from tests.support.fakes.operator import Kill
+from tests.support.helm_tests import ENABLED, FAILS, PASSING, deploy, events, last_test, pods, wait_tested
 from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, change
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest
@@ -41,3 +43,27 @@ def test_tests_that_end_while_a_reconcile_observes_are_not_run_again(settings: S
         assert reasons == ["TestSucceeded", "TestFailed" if fails else "TestSucceeded"]
 
     run_history(settings, play, check)
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["a passing failure", "the operator is killed"])
+@pytest.mark.parametrize("on_failure", ["rollback", "none"])
+def test_a_rollback_after_failed_tests_is_repeated_whatever_failed_upgrades_cause(
+    settings: Settings, on_failure: str, *, kill: bool
+) -> None:
+    def end_operator(history: History, step: Step) -> None:
+        if step.command == "rollback" and history.cluster.lives == 1:
+            history.cluster.kill = Kill(1, after=True)
+
+    async def play(history: History) -> None:
+        deploy(history, test={**ENABLED, "onFailure": "rollback"}, upgrade={"onFailure": on_failure})
+        await wait_tested(history, "Succeeded")
+        if kill:
+            history.cluster.helm.on_step.append(lambda step: end_operator(history, step))
+        else:
+            history.cluster.helm.faults += [None, Fault(PASSING, 1)]  # of the upgrade, and of the rollback
+        history.edit(values={"tag": "two", **FAILS})
+        await history.cluster.wait(60.0)
+
+    history = run_history(settings, play)
+    assert (history.outcome, history.deployed_tags) == ("Stalled TestFailed", ["one"])
+    assert [each.command for each in history.helm_steps] == ["install", "upgrade", "rollback", "rollback"]

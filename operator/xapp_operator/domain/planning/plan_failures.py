@@ -158,9 +158,16 @@ def _retry_rollback(inputs: PlanInput) -> Action | None:
 
 
 def _rollback_to_first(inputs: PlanInput, candidates: tuple[PastRevision, ...]) -> Rollback | None:
-    if not candidates or inputs.spec.upgrade.on_failure != "rollback":
-        return None
-    return Rollback(candidates[0].revision)
+    return Rollback(candidates[0].revision) if candidates and _is_rollback_wanted(inputs) else None
+
+
+def _is_rollback_wanted(inputs: PlanInput) -> bool:
+    """Return what the spec says about the failure that is undone: failed tests have a setting of their own."""
+    last, spec = inputs.attempt, inputs.spec
+    cause = None if last is None or last.action != ROLLBACK else last.rollback_cause
+    is_undone = last is not None and last.outcome is AttemptOutcome.UNHEALTHY and last.reason == Reason.TEST_FAILED
+    after_tests = is_undone or (cause is not None and cause.reason == Reason.TEST_FAILED)
+    return (spec.test.on_failure if after_tests else spec.upgrade.on_failure) == "rollback"
 
 
 def _stall_without_rollback(inputs: PlanInput, reason: str, message: str) -> Wait:

@@ -28,7 +28,8 @@ from tests.unit.domain.planning.plan_inputs import (
 from tests.unit.domain.planning.test_plan_properties import plan_inputs
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, XAppSpec
-from xapp_operator.api.spec_parts import HelmTestPolicy
+from xapp_operator.api.spec_parts import HelmTestPolicy, UpgradePolicy
+from xapp_operator.api.status_parts import RollbackCause
 from xapp_operator.domain.planning.actions import (
     Adopt,
     DeleteOrphans,
@@ -200,6 +201,30 @@ def test_a_rollback_after_failed_tests_is_tried_again_until_the_timeout() -> Non
         stalled = after(**changes)
         assert isinstance(stalled, Wait)
         assert stalled.stalled
+
+
+@pytest.mark.parametrize("outcome", [AttemptOutcome.FAILED, AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED])
+@pytest.mark.parametrize("reason", [Reason.TEST_FAILED, Reason.HEALTH_CHECK_FAILED])
+@pytest.mark.parametrize(("after_tests", "after_upgrade"), [("rollback", "none"), ("none", "rollback")])
+def test_a_rollback_after_failed_tests_is_repeated_as_the_setting_of_tests_says(
+    outcome: AttemptOutcome,
+    reason: Reason,
+    after_tests: Literal["rollback", "none"],
+    after_upgrade: Literal["rollback", "none"],
+) -> None:
+    cause = RollbackCause(revision=1, reason=reason, message="why")
+    inputs = settled(
+        last=replace(attempt(outcome, action=ROLLBACK), rollback_cause=cause),
+        there=release(
+            FAILED, revision=3, digests=None, earlier=(*DEPLOYED_BEFORE, PastRevision(2, SUPERSEDED, WANTED))
+        ),
+        test=run(TestOutcome.FAILED),
+        wanted=with_tests(after_tests).model_copy(update={"upgrade": UpgradePolicy(on_failure=after_upgrade)}),
+    )
+    repeated = (after_tests if reason is Reason.TEST_FAILED else after_upgrade) == "rollback"
+    assert (plan(inputs) == Rollback(1)) is repeated
+    undone = replace(attempt(AttemptOutcome.UNHEALTHY), permanent=True, reason=reason)
+    assert (plan(replace(inputs, attempt=undone)) == Rollback(1)) is repeated
 
 
 @must_occur(ended=20)
