@@ -81,7 +81,8 @@ def cause_of(previous: Attempt | None, *, action: HelmAction = TO_FIRST, test: T
 def test_the_health_of_the_objects_is_why_an_upgrade_is_rolled_back() -> None:
     message = f"not healthy after {xapp().spec.timeout} (spec.timeout): pod a-0: OOM"
     expected = RollbackCause(revision=1, reason=Reason.HEALTH_CHECK_FAILED, message=message)
-    for previous in (None, UPGRADED, replace(ROLLING_BACK, rollback_cause=None)):
+    ended = replace(ROLLING_BACK, action=UPGRADE, outcome=AttemptOutcome.INTERRUPTED)
+    for previous in (None, UPGRADED, replace(ROLLING_BACK, rollback_cause=None), ended):
         assert cause_of(previous) == expected
 
 
@@ -123,6 +124,11 @@ def test_a_rollback_is_over_when_another_revision_than_the_desired_one_is_deploy
     draft = replace(StatusDraft.from_status(xapp(), now=2.0), attempt=attempt)
     there = ObservedRelease(3, status, "hello", digests, has_own_attempt=True, modified_at=1.0)
     assert (draft.without_finished_rollback(there).attempt is None) is is_over
+    if outcome is AttemptOutcome.RUNNING:
+        ended = replace(attempt, action=UPGRADE, outcome=AttemptOutcome.INTERRUPTED, rollback_cause=UNHEALTHY)
+        assert (replace(draft, attempt=ended).without_finished_rollback(there).attempt is None) is is_over
+        interrupted = replace(ended, rollback_cause=None)
+        assert replace(draft, attempt=interrupted).without_finished_rollback(there).attempt == interrupted
 
 
 @pytest.mark.parametrize(
@@ -225,6 +231,17 @@ def test_a_rollback_does_not_answer_the_request_for_an_upgrade(
     draft = replace(StatusDraft.from_status(asked, now=2.0), attempt=attempt, release=ReleaseStatus(revision=2))
     there = ObservedRelease(3, DEPLOYED, "hello", Digests("c", "old"), has_own_attempt=True, modified_at=1.0)
     assert draft.with_finished_upgrade(there, asked).handled.force_at == handled
+
+
+def test_a_rollback_that_a_changed_spec_has_ended_does_not_answer_the_request_for_an_upgrade() -> None:
+    body = raw()
+    body["metadata"]["annotations"] = {ANNOTATION_FORCE_AT: "now"}
+    asked = XApp.model_validate(body)
+    ended = replace(UPGRADED, outcome=AttemptOutcome.INTERRUPTED, rollback_cause=UNHEALTHY)
+    ended = replace(ended, request_digest=request_digest(asked))
+    draft = replace(StatusDraft.from_status(asked, now=2.0), attempt=ended, release=ReleaseStatus(revision=2))
+    there = ObservedRelease(3, DEPLOYED, "hello", Digests("c", "old"), has_own_attempt=True, modified_at=1.0)
+    assert draft.with_finished_upgrade(there, asked) == draft
 
 
 def test_an_upgrade_does_not_answer_a_request_that_came_after_it_began() -> None:

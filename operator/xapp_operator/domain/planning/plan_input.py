@@ -208,7 +208,8 @@ class Attempt:
     """The last install, upgrade, rollback or uninstall. Times are seconds since the epoch.
 
     An upgrade that the plan rolled back stays recorded as Failed or Unhealthy, so that it is not repeated. A rollback
-    is recorded while it runs, when it failed, and when its revision is held.
+    is recorded while it runs, when it failed, and when its revision is held. If a changed spec ends one that nobody
+    requested, the upgrade is recorded as Interrupted, with the cause of the rollback.
     """
 
     action: str
@@ -225,6 +226,12 @@ class Attempt:
     request_digest: str = ""  # of the values of retry-at and force-at when it began
     hook: HookReference | None = None  # the one that helm waits for, or that failed
     rollback_cause: RollbackCause | None = None  # of a rollback that nobody requested, until it has succeeded
+
+    @property
+    def rollback_was_ended(self) -> bool:
+        """Return whether it is an upgrade whose rollback a changed spec has ended."""
+        ended = self.action == UPGRADE and self.outcome is AttemptOutcome.INTERRUPTED
+        return ended and self.rollback_cause is not None
 
     def begun(self, now: float) -> Attempt:
         """Return the attempt, which has waited for a place until `now`: that does not count towards the timeout."""

@@ -97,7 +97,9 @@ class StatusDraft:
     def without_finished_rollback(self, release: ObservedRelease | None) -> StatusDraft:
         """Return the draft without a rollback that was over when the operator ended; the spec has changed since."""
         attempt = self.attempt
-        if attempt is None or attempt.action != ROLLBACK or attempt.outcome not in HEALTH_PENDING:
+        if attempt is None or not (attempt.action == ROLLBACK or attempt.rollback_was_ended):
+            return self
+        if attempt.outcome not in HEALTH_PENDING:
             return self
         is_over = release is not None and release.status == DEPLOYED and release.digests != attempt.digests
         return replace(self, attempt=None) if is_over else self
@@ -142,6 +144,8 @@ class StatusDraft:
         attempt = self.attempt
         if attempt is None or attempt.action not in (INSTALL, UPGRADE) or attempt.outcome not in HEALTH_PENDING:
             return self
+        if attempt.rollback_was_ended:
+            return self  # the newest revision may be that of the rollback
         if release is None or release.status != DEPLOYED or not release.has_own_attempt:
             return self
         if release.revision <= (self.release.revision or 0):
@@ -176,6 +180,7 @@ class StatusDraft:
                 permanent=True,
                 reason=decision.reason,
                 message=decision.message,
+                rollback_cause=None,
             )
         if not decision.at_rest or health is not HealthStatus.HEALTHY:
             return self if attempt is self.attempt else replace(self, attempt=attempt)
@@ -183,7 +188,7 @@ class StatusDraft:
             return replace(self, attempt=None)  # it did not take place
         if attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.SUCCEEDED):
             return self
-        return replace(self, attempt=replace(attempt, outcome=AttemptOutcome.SUCCEEDED))
+        return replace(self, attempt=replace(attempt, outcome=AttemptOutcome.SUCCEEDED, rollback_cause=None))
 
     def with_handled(self, xapp: XApp, *fields: RequestField) -> StatusDraft:
         """Return the draft with the annotations of `fields` marked as handled."""
@@ -250,13 +255,16 @@ def attempt_after_spec_change(attempt: Attempt | None, release: ReleaseStatus) -
     """Return the attempt without a failure: a changed spec may succeed with the same chart and values.
 
     `adopt`, `serviceAccountName` or `timeout` may be what changed. A deployed revision that is not healthy stays
-    recorded, and has what is left of the new `timeout`.
+    recorded, and has what is left of the new `timeout`. The upgrade whose rollback is not over is made again.
     """
     if attempt is None or attempt.digests is None:
         return attempt
     deployed = (attempt.digests.chart, attempt.digests.values) == (release.chart_digest, release.values_digest)
     if attempt.outcome is AttemptOutcome.UNHEALTHY and deployed:
         return replace(attempt, outcome=AttemptOutcome.RELEASED, permanent=False)
+    unfinished = attempt.outcome in (AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED)
+    if attempt.action == ROLLBACK and attempt.rollback_cause is not None and unfinished:
+        return replace(attempt, action=UPGRADE, outcome=AttemptOutcome.INTERRUPTED)
     return None if attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY) else attempt
 
 

@@ -120,8 +120,9 @@ def find_rollback_cause(action: HelmAction, request: ReconcileRequest, *, root_c
     draft, previous = request.draft, request.draft.attempt
     if not isinstance(action, Rollback) or action.hold:
         return None
-    if previous is not None and previous.rollback_cause is not None:  # an earlier try, or another revision
-        return previous.rollback_cause.model_copy(update={"revision": action.revision})
+    tried = previous.rollback_cause if previous is not None and not previous.rollback_was_ended else None
+    if tried is not None:  # an earlier try, or another revision
+        return tried.model_copy(update={"revision": action.revision})
     if previous is not None and previous.outcome is AttemptOutcome.FAILED:
         reason, message = previous.reason, previous.message
     elif (failed := failed_test(draft.test, revision=draft.release.revision)) is not None:

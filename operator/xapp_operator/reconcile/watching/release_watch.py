@@ -283,6 +283,6 @@ def _pending(info: RevisionInfo) -> PendingRevision:
 def _is_rolling_back(attempt: Attempt | None, latest: RevisionInfo) -> bool:
     """Return whether `attempt` is a rollback that may have left `latest`; one that is over left nothing later."""
     if attempt is None or attempt.action != ROLLBACK:
-        return False
+        return attempt is not None and attempt.rollback_was_ended
     is_over = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.INTERRUPTED)
     return attempt.outcome is AttemptOutcome.RUNNING or (is_over and latest.modified <= attempt.last_at)

@@ -202,7 +202,7 @@ def test_an_attempt_counts_on_after_one_that_failed_in_the_same(
     ],
 )
 def test_a_changed_spec_ends_what_it_may_mend(outcome: AttemptOutcome, deployed: bool, kept: bool) -> None:
-    attempt = replace(FAILED, outcome=outcome)
+    attempt = replace(FAILED, outcome=outcome, rollback_cause=None)
     release = ReleaseStatus(chart_digest="c", values_digest="v" if deployed else "other")
     assert attempt_after_spec_change(attempt, release) == (attempt if kept else None)
     without = replace(attempt, digests=None)
@@ -215,6 +215,38 @@ def test_a_deployed_revision_that_is_not_healthy_has_the_time_of_a_changed_spec(
     release = ReleaseStatus(chart_digest="c", values_digest="v")
     expected = replace(attempt, outcome=AttemptOutcome.RELEASED, permanent=False)
     assert attempt_after_spec_change(attempt, release) == expected
+
+
+@pytest.mark.parametrize("outcome", list(AttemptOutcome))
+@pytest.mark.parametrize("requested", [False, True])
+def test_a_changed_spec_repeats_the_upgrade_whose_rollback_is_not_over(
+    outcome: AttemptOutcome, *, requested: bool
+) -> None:
+    cause = None if requested else RollbackCause(revision=1, reason="HealthCheckFailed", message="pod a-0: OOM")
+    attempt = replace(FAILED, outcome=outcome, rollback_to="1@x" if requested else "", rollback_cause=cause)
+    changed = attempt_after_spec_change(attempt, ReleaseStatus(chart_digest="c", values_digest="other"))
+    unfinished = outcome in (AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED)
+    if unfinished and not requested:
+        assert changed == replace(attempt, action="Upgrade", outcome=AttemptOutcome.INTERRUPTED)
+        assert changed is not None
+        assert changed.rollback_was_ended
+        assert attempt_after_spec_change(changed, ReleaseStatus()) == changed
+    else:
+        assert changed in (attempt, None)
+        assert changed is None or not changed.rollback_was_ended
+
+
+@pytest.mark.parametrize(
+    ("decision", "health"),
+    [(Nothing(), HealthStatus.HEALTHY), (Wait(Reason.HEALTH_CHECK_FAILED, "late"), HealthStatus.DEGRADED)],
+)
+def test_an_upgrade_that_settles_has_no_rollback_any_more(decision: Wait | Nothing, health: HealthStatus) -> None:
+    cause = RollbackCause(revision=1, reason="HealthCheckFailed", message="pod a-0: OOM")
+    ended = replace(FAILED, action="Upgrade", outcome=AttemptOutcome.INTERRUPTED, rollback_cause=cause)
+    settled = draft(ended).with_settled_attempt(decision, health).attempt
+    assert settled is not None
+    assert settled.outcome in (AttemptOutcome.SUCCEEDED, AttemptOutcome.UNHEALTHY)
+    assert settled.rollback_cause is None
 
 
 def draft(attempt: Attempt | None = None, **fields: Any) -> StatusDraft:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from aiohttp import web
 from tests.support.eventually import eventually
 from tests.unit.kube.conftest import Connect
 from tests.unit.kube.list_watch_server import ListWatchServer
+from xapp_operator.api.status_parts import RollbackCause
 from xapp_operator.common.clock import SYSTEM_CLOCK
 from xapp_operator.config import Settings
 from xapp_operator.domain.planning.plan_input import (
@@ -29,6 +31,7 @@ from xapp_operator.reconcile.watching.secret_watch import SecretWatch
 OURS = {"xapp-operator.io/xapp": "hello", "xapp-operator.io/chart-digest": "c", "xapp-operator.io/values-digest": "v"}
 ATTEMPT = "xapp-operator.io/attempt"
 CREATED = "1970-01-01T00:01:40Z"
+CAUSE = RollbackCause(revision=1, reason="HealthCheckFailed", message="pod a-0: OOM")
 ROLLBACK = Attempt("Rollback", AttemptOutcome.RUNNING, Digests("c", "v"), first_at=1.0, last_at=1.0)
 
 
@@ -261,6 +264,16 @@ async def test_a_rollback_of_the_operator_is_known_by_its_attempt(
     found = setup.release(attempt)
     assert found is not None
     assert found.has_own_attempt is own
+
+
+async def test_a_rollback_that_a_changed_spec_has_ended_is_known_too(setup: Setup) -> None:
+    setup.store(1, "superseded", **OURS, **{ATTEMPT: "one"})
+    setup.store(2, "deployed", **OURS, **{ATTEMPT: "two"})
+    setup.store(3, "pending-rollback", **OURS, **{ATTEMPT: "one"})
+    await setup.start()
+    ended = Attempt("Upgrade", AttemptOutcome.INTERRUPTED, None, first_at=1.0, last_at=1.0, rollback_cause=CAUSE)
+    found = [setup.release(each) for each in (ended, replace(ended, rollback_cause=None))]
+    assert [each is not None and each.has_own_attempt for each in found] == [True, False]
 
 
 async def test_a_change_is_reported_once_whoever_made_the_revision(setup: Setup) -> None:
