@@ -12,7 +12,7 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.helm_by_hand import upgrade_by_hand
 from tests.support.fakes.histories import STORED_CHART, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN, NAMESPACE
-from tests.support.fakes.value_secrets import create_values, secret
+from tests.support.fakes.value_secrets import LOST_VALUES, create_values, delete_values
 from tests.unit.histories.situations.actions import create_other, install, remove_other, take_the_place
 from xapp_operator.config import Settings
 
@@ -21,7 +21,6 @@ HELM_ENDS: Final = 80.0
 LONG: Final = 900.0
 UNAVAILABLE: Final = "Internal error occurred: etcdserver: request timed out"
 SOURCES: Final = [{"kind": "Secret", "name": "values"}]
-VALUES: Final = Target("", "v1", "secrets", NAMESPACE, "values")
 ARCHIVE: Final = Target("xapp-operator.io", "v1alpha1", "chartarchives", NAMESPACE, STORED_CHART["metadata"]["name"])
 
 
@@ -193,35 +192,14 @@ def test_dependents_that_come_meanwhile_are_waited_for(narrow: Settings) -> None
     assert commands(run_history(narrow, play)) == ["install", "uninstall"]
 
 
-def _delete_values(history: History) -> None:
-    history.cluster.server.delete(VALUES, {})
-
-
-def _remove_key(history: History) -> None:
-    _delete_values(history)
-    history.cluster.create(secret("values", other="x"))
-
-
-def _break_values(history: History) -> None:
-    _delete_values(history)
-    create_values(history, "values", "text: [\n")
-
-
 def _restore_values(history: History) -> None:
     if history.cluster.server.find("secrets", "values") is not None:
-        _delete_values(history)
+        delete_values(history)
     create_values(history, "values", "text: kept\n")
 
 
-WAYS: Final = [
-    pytest.param(_delete_values, "Secret values in valuesFrom does not exist", id="deleted"),
-    pytest.param(_remove_key, "Secret values in valuesFrom has no key values.yaml", id="without-key"),
-    pytest.param(_break_values, "key values.yaml of Secret values is not YAML", id="broken"),
-]
-
-
 @pytest.mark.parametrize("is_new", [True, False])
-@pytest.mark.parametrize(("lose", "told"), WAYS)
+@pytest.mark.parametrize(("lose", "told"), LOST_VALUES)
 def test_values_that_are_gone_meanwhile_are_waited_for(
     narrow: Settings, lose: Callable[[History], None], told: str, is_new: bool
 ) -> None:
@@ -266,7 +244,7 @@ def test_a_chart_that_is_gone_meanwhile_is_waited_for(narrow: Settings, is_new: 
     assert run_history(narrow, play).outcome.startswith("Ready")
 
 
-@pytest.mark.parametrize(("lose", "told"), WAYS)
+@pytest.mark.parametrize(("lose", "told"), LOST_VALUES)
 def test_values_that_are_gone_for_a_moment_before_the_watch_shows_it_do_no_harm(
     settings: Settings, lose: Callable[[History], None], told: str
 ) -> None:
@@ -300,7 +278,7 @@ def test_an_upgrade_that_is_tried_again_while_its_values_are_gone_is_not_rolled_
         history.set_tag("two")
         assert await cluster.wait_for(lambda: len(history.helm_steps) == 2, seconds=20.0)
         cluster.server.lag = 8.0
-        _delete_values(history)
+        delete_values(history)
         await cluster.wait(4.0)
         _restore_values(history)
         cluster.server.lag = 2.0

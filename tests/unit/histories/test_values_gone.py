@@ -8,12 +8,11 @@ from typing import Any, Final
 import pytest
 
 from tests.support.charts import chart_archive, chart_archive_manifest
-from tests.support.fakes.api_server import Target
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE
-from tests.support.fakes.value_secrets import create_values, secret
+from tests.support.fakes.value_secrets import LOST_VALUES, create_values, delete_values
 from tests.support.helm_tests import FAILS, TEST, VALUES
 from tests.unit.histories.test_release_inputs import ready
 from xapp_operator.config import Settings
@@ -22,27 +21,6 @@ SECONDS: Final = 20.0
 TIMEOUT_IS_OVER: Final = 5.0 * TIMEOUT_SECONDS
 UNAVAILABLE: Final = "Internal error occurred: etcdserver: request timed out"
 SOURCES: Final = [{"kind": "Secret", "name": "values"}]
-
-
-def delete(history: History) -> None:
-    history.cluster.server.delete(Target("", "v1", "secrets", NAMESPACE, "values"), {})
-
-
-def remove_key(history: History) -> None:
-    delete(history)
-    history.cluster.create(secret("values", other="x"))
-
-
-def break_syntax(history: History) -> None:
-    delete(history)
-    create_values(history, "values", "text: [\n")
-
-
-WAYS: Final = [
-    pytest.param(delete, "Secret values in valuesFrom does not exist", id="deleted"),
-    pytest.param(remove_key, "Secret values in valuesFrom has no key values.yaml", id="without-key"),
-    pytest.param(break_syntax, "key values.yaml of Secret values is not YAML", id="broken"),
-]
 
 
 async def deploy(history: History, **spec: Any) -> None:
@@ -67,7 +45,7 @@ def commands(history: History) -> list[str]:
     return [each.command for each in history.helm_steps if each.command != "test"]
 
 
-@pytest.mark.parametrize(("lose", "told"), WAYS)
+@pytest.mark.parametrize(("lose", "told"), LOST_VALUES)
 def test_an_unhealthy_upgrade_is_rolled_back_without_its_values(
     settings: Settings, lose: Callable[[History], None], told: str
 ) -> None:
@@ -90,7 +68,7 @@ def test_an_unhealthy_upgrade_is_rolled_back_without_its_values(
     assert "rolled back to revision 1" in message
 
 
-@pytest.mark.parametrize(("lose", "told"), WAYS)
+@pytest.mark.parametrize(("lose", "told"), LOST_VALUES)
 def test_tests_of_an_upgrade_run_and_roll_it_back_without_its_values(
     settings: Settings, lose: Callable[[History], None], told: str
 ) -> None:
@@ -111,7 +89,7 @@ def test_a_rollback_that_fails_is_tried_again_without_the_values(settings: Setti
     async def play(history: History) -> None:
         await deploy(history)
         await upgrade(history, {"tag": BROKEN})
-        delete(history)
+        delete_values(history)
         history.cluster.helm.faults = [Fault(UNAVAILABLE, writes=1)]
         await history.cluster.wait(TIMEOUT_IS_OVER)
         assert history.cluster.helm.faults == []
@@ -125,13 +103,13 @@ def test_values_that_come_back_are_not_tried_again(settings: Settings) -> None:
     async def play(history: History) -> None:
         await deploy(history)
         await upgrade(history, {"tag": BROKEN})
-        delete(history)
+        delete_values(history)
         await history.cluster.wait(TIMEOUT_IS_OVER)
         create_values(history, "values", "text: kept\n")
         await history.cluster.wait(SECONDS)
         assert history.outcome == "Stalled HealthCheckFailed"
         assert history.live_tags == {"one"}
-        delete(history)
+        delete_values(history)
         create_values(history, "values", "text: other\n")
         history.edit(values={"tag": "three"})
 
@@ -157,7 +135,7 @@ def test_an_upgrade_stays_if_the_spec_says_so(settings: Settings) -> None:
     async def play(history: History) -> None:
         await deploy(history, upgrade={"onFailure": "none"})
         await upgrade(history, {"tag": BROKEN})
-        delete(history)
+        delete_values(history)
         await history.cluster.wait(SECONDS)
         assert history.outcome == "Stalled ValuesInvalid"
         await history.cluster.wait(TIMEOUT_IS_OVER)
@@ -172,7 +150,7 @@ def test_an_upgrade_that_became_healthy_without_its_values_stays(settings: Setti
     async def play(history: History) -> None:
         await deploy(history)
         await upgrade(history, {"tag": "two"})
-        delete(history)
+        delete_values(history)
         await history.cluster.wait(SECONDS)
         message = "Secret values in valuesFrom does not exist. Create it, or set optional: true."
         assert (history.outcome, ready(history)[1]) == ("Stalled ValuesInvalid", message)
