@@ -5,6 +5,8 @@ operator, or could never be deleted, so kopf gets every response without what is
 back: its patches hold only what it changes.
 
 When a watch is too old (410), kopf lists the objects again, but tells nobody which are gone. So the lists are reported.
+
+kopf logs why a request was refused. So it gets that without what may quote values of the object.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from kopf._cogs.structs.credentials import KubeContext, Vault, VaultKey  # kopf 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.common.off_loop import run_sized
 from xapp_operator.domain.bounded_json import loads_bounded, prune_json
+from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, error_from_status
 from xapp_operator.kube.watch.watch_events import read_lines
 
 T = TypeVar("T")
@@ -66,6 +69,8 @@ def _with_bounded_responses(info: KubeContext, on_listed: Callable[[ListedObject
     class Response(_BoundedResponse):
         async def json(self, **_: Any) -> Any:
             body = await super().json()
+            if self.status >= FIRST_ERROR_STATUS:
+                return _without_quotes(self.status, body)
             if self.method == "GET" and (listed := _listed_objects(self.url.path, body)) is not None:
                 on_listed(listed)
             return body
@@ -77,6 +82,20 @@ def _with_bounded_responses(info: KubeContext, on_listed: Callable[[ListedObject
         response_class=Response,
     )
     return kopf.AiohttpSession(server=info.server, aiohttp_session=session)
+
+
+def _without_quotes(status: int, body: Json) -> Json:
+    """Return a refusal without what the API server may quote of the object; kopf uses nothing else of it."""
+    if not isinstance(body, dict) or text(body, "kind") != "Status":
+        return body
+    details: JsonObject = {key: each for key, each in obj(body, "details").items() if key == "retryAfterSeconds"}
+    return {
+        "kind": "Status",
+        "code": status,
+        "reason": text(body, "reason"),
+        "message": error_from_status(status, body, own=True).message,
+        "details": details,
+    }
 
 
 def _listed_objects(path: str, body: JsonObject) -> ListedObjects | None:

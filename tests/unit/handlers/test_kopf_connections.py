@@ -15,6 +15,7 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 
+from tests.support.eventually import eventually
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FINALIZER, GROUP, REPOSITORY_PLURAL, VERSION, XAPP_PLURAL
 from xapp_operator.config import Settings
@@ -52,6 +53,8 @@ class DeepApiServer:
         self.patches: dict[str, list[JsonObject]] = {}
         self.tokens: set[str] = set()
         self.patched = asyncio.Event()
+        self.refusal: dict[str, Any] | None = None
+        """The response to the next patch."""
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[str]:
@@ -109,6 +112,9 @@ class DeepApiServer:
         name = request.match_info["name"]
         self.patches.setdefault(name, []).extend(json.loads(await request.text()))
         self.patched.set()
+        if self.refusal is not None:
+            refusal, self.refusal = self.refusal, None
+            return web.json_response(refusal, status=refusal["code"])
         levels = int(name.split("-")[-1])
         return web.Response(text=object_text(name, levels), content_type="application/json")
 
@@ -232,3 +238,23 @@ def test_only_a_whole_list_is_reported() -> None:
     assert _listed_objects(path, whole) == ListedObjects("xapps", "ran", frozenset({"a"}), 7)
     assert _listed_objects(path, {**whole, "metadata": {"resourceVersion": "7", "continue": "more"}}) is None
     assert _listed_objects("/apis/xapp-operator.io/v1alpha1", {"resources": []}) is None
+
+
+@pytest.mark.parametrize("code", [403, 409, 429])
+async def test_what_admission_says_of_an_object_is_not_logged(code: int, caplog: pytest.LogCaptureFixture) -> None:
+    api = DeepApiServer()
+    api.listed[XAPP_PLURAL].append(object_text("refused-1", 1))
+    api.refusal = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": code,
+        "reason": "Forbidden",
+        "message": 'admission webhook "w.example.com" denied the request: its password is hunter2',
+        "details": {"causes": [{"field": "spec", "message": "not hunter2"}], "retryAfterSeconds": 1},
+    }
+    async with api.serve() as server:
+        await run_until(Runtime(server), api, names={"refused-1"}, patched={"refused-1"})
+        await eventually(lambda: "denied the request" in caplog.text, what="the refusal to be logged")
+    assert 'admission webhook "w.example.com" denied the request' in caplog.text
+    assert "hunter2" not in caplog.text
