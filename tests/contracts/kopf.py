@@ -8,17 +8,21 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final
 
+import pytest
+
 from tests.support.eventually import eventually, eventually_async
 from tests.support.xapp_manifest import xapp_manifest
 from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.api.names import FINALIZER
 from xapp_operator.errors import NotFound
+from xapp_operator.handlers import kopf_operator
 from xapp_operator.handlers.kopf_operator import DELETE_WAIT_SECONDS
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
 
 HELD: Final = "example.com/held"
 """A finalizer of somebody else."""
+SHORT_RETRY_SECONDS: Final = (0.2, 0.2)
 
 
 def name_of(body: JsonObject) -> str:
@@ -41,7 +45,9 @@ class RecordingRuntime:
     removals: list[JsonObject] = field(default_factory=list)
     """What `wait_removed` was called with."""
     is_removed: bool = False
-    """What `wait_removed` returns."""
+    """What `wait_removed` returns, except for what is `kept`."""
+    kept: str = ""
+    """The name of an XApp whose release is never removed."""
     may_return: asyncio.Event = field(default_factory=asyncio.Event)
     """`wait_removed` waits for it."""
 
@@ -64,7 +70,15 @@ class RecordingRuntime:
         assert seconds == DELETE_WAIT_SECONDS
         self.removals.append(body)
         await self.may_return.wait()
-        return self.is_removed
+        return self.is_removed and name_of(body) != self.kept
+
+    async def wait_attempts(self, count: int) -> None:
+        """Wait for attempts to remove the XApp that is kept: there is one about every second."""
+        until = self._attempts() + count
+        await eventually(lambda: self._attempts() >= until, what="more attempts")
+
+    def _attempts(self) -> int:
+        return sum(name_of(each) == self.kept for each in self.removals)
 
     def newest(self, name: str) -> JsonObject:
         """Return the last body of an XApp, or nothing."""
@@ -73,6 +87,8 @@ class RecordingRuntime:
 
 StartKopf = Callable[[RecordingRuntime], AbstractAsyncContextManager[None]]
 """Runs kopf, or its stand-in, until the end of the block."""
+RefuseFinalizers = Callable[[int], AbstractAsyncContextManager[None]]
+"""Refuses, until the end of the block, each change of the finalizers of an XApp of the namespace with this status."""
 
 
 class KopfContract:
@@ -191,6 +207,72 @@ class KopfContract:
             runtime.is_removed = True
             runtime.may_return.set()
             await eventually(lambda: runtime.deletions, what="the end of the first one to be told")
+
+    @pytest.mark.parametrize("code", [403, 422])
+    async def test_a_finalizer_that_cannot_be_added_is_forgotten_until_the_next_change(
+        self,
+        kube: KubeClient,
+        namespace: str,
+        start_kopf: StartKopf,
+        *,
+        refuse_finalizers: RefuseFinalizers,
+        monkeypatch: pytest.MonkeyPatch,
+        code: int,
+    ) -> None:
+        if code != 422:  # which is not sent again
+            monkeypatch.setattr(kopf_operator, "REQUEST_RETRY_SECONDS", SHORT_RETRY_SECONDS)
+        xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube, kept="kept")
+        async with start_kopf(runtime):
+            await xapps.begin_deletion("kept", runtime)
+            async with refuse_finalizers(code):
+                await xapps.create("a")
+                await eventually(lambda: runtime.newest("a"), what="the XApp")
+                await runtime.wait_attempts(2)
+
+            await runtime.wait_attempts(2)
+            assert await xapps.finalizers("a") == []
+
+            await kube.patch(XAPPS, "a", {"spec": {"owner": "joe"}}, namespace=namespace)
+            await xapps.wait_finalizers("a", [FINALIZER])
+
+    @pytest.mark.parametrize("code", [403, 422])
+    async def test_a_finalizer_that_cannot_be_removed_is_forgotten_until_the_next_change(
+        self,
+        kube: KubeClient,
+        namespace: str,
+        start_kopf: StartKopf,
+        *,
+        refuse_finalizers: RefuseFinalizers,
+        monkeypatch: pytest.MonkeyPatch,
+        code: int,
+    ) -> None:
+        if code != 422:  # which is not sent again
+            monkeypatch.setattr(kopf_operator, "REQUEST_RETRY_SECONDS", SHORT_RETRY_SECONDS)
+        xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube, kept="kept", is_removed=True)
+        async with start_kopf(runtime):
+            await xapps.begin_deletion("kept", runtime)
+            await xapps.create("a")
+            await xapps.wait_finalizers("a", [FINALIZER])
+            async with refuse_finalizers(code):
+                await kube.delete(XAPPS, "a", namespace=namespace)
+                await eventually(lambda: "a" in map(name_of, runtime.removals), what="the attempt to remove it")
+                await runtime.wait_attempts(2)
+
+            await runtime.wait_attempts(2)
+            assert await xapps.finalizers("a") == [FINALIZER]
+
+            await kube.patch(XAPPS, "a", {"spec": {"owner": "joe"}}, namespace=namespace)
+            await eventually(lambda: runtime.deletions, what="the end of the XApp to be told")
+
+    async def test_a_finalizer_that_is_refused_for_a_moment_is_added_without_another_change(
+        self, kube: KubeClient, namespace: str, start_kopf: StartKopf, refuse_finalizers: RefuseFinalizers
+    ) -> None:
+        xapps, runtime = _XApps(kube, namespace), RecordingRuntime(kube)
+        async with start_kopf(runtime):
+            async with refuse_finalizers(403):
+                await xapps.create("a")
+                await eventually(lambda: runtime.newest("a"), what="the XApp")
+            await xapps.wait_finalizers("a", [FINALIZER])
 
 
 @dataclass(frozen=True, slots=True)

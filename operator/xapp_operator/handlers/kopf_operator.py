@@ -2,7 +2,8 @@
 
 Only `handlers` and `entry_point` import kopf. It handles the events of one object one after the other, so no handler
 waits for helm: it stores and queues. The delete handler alone waits, at most 5 s per call, so that a later edit can
-still rescue a stuck deletion.
+still rescue a stuck deletion. kopf writes the finalizer, but gives up when that is refused: `reconcile.finalizers` does
+not.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ INACTIVITY_TIMEOUT_SECONDS: Final = 90.0
 CONNECT_TIMEOUT_SECONDS: Final = 10.0
 REQUEST_TIMEOUT_SECONDS: Final = 30.0
 EXIT_TIMEOUT_SECONDS: Final = 0.5
+REQUEST_RETRY_SECONDS: Final = (1, 1, 2, 3, 5, 8, 13, 21)
+"""After these pauses, kopf sends a request again. Meanwhile it passes on no event of the object that it is about."""
+ERROR_PAUSES_SECONDS: Final = (1, 2, 5, 10, 30)
+"""After errors in a row of one object, kopf passes on none of its events for so long, in the end 30 s each time."""
 
 
 class _ConstantDiffBaseStorage(kopf.DiffBaseStorage):
@@ -157,5 +162,7 @@ def _configure_kopf(settings: kopf.OperatorSettings) -> None:
     settings.watching.inactivity_timeout = INACTIVITY_TIMEOUT_SECONDS
     settings.networking.request_timeout = REQUEST_TIMEOUT_SECONDS
     settings.networking.connect_timeout = CONNECT_TIMEOUT_SECONDS
+    settings.networking.error_backoffs = REQUEST_RETRY_SECONDS
+    settings.queueing.error_delays = ERROR_PAUSES_SECONDS
     settings.scanning.disabled = True
     settings.queueing.exit_timeout = EXIT_TIMEOUT_SECONDS

@@ -13,7 +13,6 @@ from typing import Final, assert_never
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, Metadata
-from xapp_operator.api.names import FINALIZER
 from xapp_operator.domain.planning.actions import (
     Action,
     Adopt,
@@ -43,10 +42,11 @@ from xapp_operator.domain.planning.plan import plan, plan_after_error
 from xapp_operator.domain.planning.plan_at_rest import next_action_at
 from xapp_operator.domain.planning.plan_input import AttemptOutcome, PlanInput, find_known_digests
 from xapp_operator.errors import KubeError, XAppError
+from xapp_operator.reconcile.finalizers import Finalizers
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.plan_basis import PlanBasis
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.removals import Removals, explain_left_release
+from xapp_operator.reconcile.removals import explain_left_release
 from xapp_operator.reconcile.status.status_draft import begin_test_run, start_attempt
 from xapp_operator.reconcile.status_reports import StatusReports
 from xapp_operator.reconcile.verbs.deploy import deploy
@@ -91,12 +91,12 @@ class Reconciler:
         self._backoff = Backoff(context.settings.backoff_first_seconds, context.settings.backoff_max_seconds)
         self._failures: Counter[NamespacedName] = Counter()
         self._source_backoff = SourceBackoff(self._backoff)
-        self.removals = Removals()
         self.reports = StatusReports(context)
+        self.finalizers = Finalizers(context, self.reports)
 
     def forget(self, key: NamespacedName, uid: str) -> None:
         context = self._context
-        self.removals.forget(uid)
+        self.finalizers.forget(key, uid)
         self.reports.forget(uid)
         self._failures.pop(key, None)
         self._source_backoff.forget(key)
@@ -134,11 +134,11 @@ class Reconciler:
             XAppError: when the cluster did not answer or refused a request; the key comes back with back-off.
         """
         cached = self._context.xapps.get(key)
-        if cached is None or self.removals.is_done(cached.uid):
+        if cached is None:
             return
         raw, xapp = cached.parse()
-        if FINALIZER not in xapp.metadata.finalizers:
-            return  # kopf adds it first, and that event brings the key back
+        if await self.finalizers.keep_waiting(raw, xapp):
+            return  # kopf writes the finalizer first, and that event brings the key back
         if self._context.release_watch.is_starting(key[0]):
             return  # the first list of releases brings the key back
         if cached.needs_all and not self._context.xapps.is_complete:
@@ -356,7 +356,7 @@ class Reconciler:
             if (left := explain_left_release(xapp.spec, observation)) is not None:
                 context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=left)
             await context.archive_owners.leave(xapp)
-            self.removals.set_done(xapp.metadata.uid)
+            self.finalizers.set_removed(xapp)
             return
         request.draft = request.draft.with_settled_attempt(decision, observation.live.status)
         health, inputs = observation.live.status, self._plan_input(request, observation)

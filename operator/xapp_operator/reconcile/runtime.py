@@ -224,13 +224,13 @@ class OperatorRuntime:
         if self._xapps.remove(key, uid):
             self._reconciler.forget(key, uid)
         else:
-            self._reconciler.removals.forget(uid)
+            self._reconciler.finalizers.removals.forget(uid)
 
     async def wait_removed(self, body: JsonObject, *, seconds: float) -> bool:
         """Return whether nothing is left of the XApp's release, waiting at most `seconds` for it."""
         key, uid = _key_and_uid(body)
         self._xapps.put(body)
-        removals = self._reconciler.removals
+        removals = self._reconciler.finalizers.removals
         if not removals.is_done(uid):
             self._queue.add(key)
         return await removals.wait(uid, seconds=seconds)

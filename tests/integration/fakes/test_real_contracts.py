@@ -16,9 +16,10 @@ import pytest
 from tests.contracts.api_server import ApiServerContract
 from tests.contracts.helm import HelmContract, HelmSubject, hello_chart
 from tests.contracts.helm_kills import HelmKillContract, KillBefore
-from tests.contracts.kopf import KopfContract, RecordingRuntime, StartKopf
+from tests.contracts.kopf import KopfContract, RecordingRuntime, RefuseFinalizers, StartKopf
 from tests.localcluster import Cluster
 from tests.localrun.cluster_setup import install_crds
+from tests.support.finalizer_refusal import refused_finalizers
 from tests.support.write_interceptor import WriteInterceptor
 from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult, run_process
 from xapp_operator.config import Settings
@@ -112,6 +113,20 @@ def start_kopf(namespace: str) -> StartKopf:
             await asyncio.wait([running])
 
     return start
+
+
+@pytest.fixture
+def refuse_finalizers(cluster: Cluster, namespace: str) -> RefuseFinalizers:
+    @contextlib.asynccontextmanager
+    async def refuse(code: int) -> AsyncIterator[None]:
+        refusal = refused_finalizers(cluster, namespace, code, message="not now")
+        await asyncio.to_thread(refusal.__enter__)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(refusal.__exit__, None, None, None)
+
+    return refuse
 
 
 class TestRealApiServer(ApiServerContract):

@@ -7,7 +7,8 @@ import asyncio
 from tests.support.fakes.json_patch import Json
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FINALIZER
-from xapp_operator.errors import KubeError
+from xapp_operator.errors import Invalid, KubeError, NotFound
+from xapp_operator.handlers import kopf_operator
 from xapp_operator.handlers.kopf_operator import DELETE_RETRY_SECONDS, DELETE_WAIT_SECONDS
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
@@ -15,7 +16,11 @@ from xapp_operator.reconcile.runtime import OperatorRuntime
 
 
 class KopfStandIn:
-    """Does what kopf does for `handlers`: one event of an object after the other, the finalizer, the delete handler."""
+    """Does what kopf does for `handlers`: one event of an object after the other, the finalizer, the delete handler.
+
+    As kopf does, it forgets a write of the finalizer that was refused for some time, until the object changes again.
+    Unlike kopf, it does not note in an annotation that a removal was tried.
+    """
 
     def __init__(self, kube: KubeClient, runtime: OperatorRuntime) -> None:
         self._kube = kube
@@ -40,6 +45,7 @@ class KopfStandIn:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _handle(self, events: asyncio.Queue[tuple[str, Json]]) -> None:
+        errors = 0
         kind, body = await events.get()
         while True:
             while not events.empty():
@@ -47,7 +53,11 @@ class KopfStandIn:
             try:
                 delay = await self._handle_one(kind, body)
             except KubeError:
-                delay = DELETE_RETRY_SECONDS
+                pauses = kopf_operator.ERROR_PAUSES_SECONDS
+                await asyncio.sleep(pauses[min(errors, len(pauses) - 1)])
+                errors, delay = errors + 1, None
+            else:
+                errors = 0
             if kind == "DELETED":
                 return
             try:
@@ -77,4 +87,14 @@ class KopfStandIn:
 
     async def _set_finalizers(self, metadata: Json, finalizers: list[str]) -> None:
         change: JsonObject = {"metadata": {"finalizers": [*finalizers]}}
-        await self._kube.patch(XAPPS, metadata["name"], change, namespace=metadata["namespace"])
+        for pause in (*kopf_operator.REQUEST_RETRY_SECONDS, None):
+            try:
+                await self._kube.patch(XAPPS, metadata["name"], change, namespace=metadata["namespace"])
+            except (Invalid, NotFound):
+                return  # kopf takes 422 for a conflict, after which there is another event
+            except KubeError:
+                if pause is None:
+                    raise
+                await asyncio.sleep(pause)
+            else:
+                return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -13,8 +14,8 @@ import pytest
 from tests.contracts.api_server import ApiServerContract
 from tests.contracts.helm import HelmContract, HelmSubject, hello_chart
 from tests.contracts.helm_kills import HelmKillContract, KillBefore
-from tests.contracts.kopf import KopfContract, RecordingRuntime, StartKopf
-from tests.support.fakes.api_server import FakeApiServer, FakeTransport
+from tests.contracts.kopf import KopfContract, RecordingRuntime, RefuseFinalizers, StartKopf
+from tests.support.fakes.api_server import FakeApiServer, FakeTransport, Refused
 from tests.support.fakes.helm import FakeHelm, Fault
 from tests.support.fakes.kopf import KopfStandIn
 from tests.support.fakes.kubelet import run_pods
@@ -22,6 +23,7 @@ from tests.support.fakes.operator import fake_credentials
 from xapp_operator.config import Settings
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile.runtime import OperatorRuntime
 
 __all__ = ["hello_chart"]
@@ -34,10 +36,37 @@ def server() -> FakeApiServer:
     return server
 
 
+@dataclass
+class Refusal:
+    """What becomes of requests that change finalizers: 0, or the status that they get."""
+
+    code: int = 0
+
+    def check(self, request: ApiRequest) -> None:
+        if self.code and request.method == "PATCH" and b'"finalizers"' in (request.body or b""):
+            raise Refused(self.code, "Invalid" if self.code == 422 else "Forbidden", "refused")
+
+
 @pytest.fixture
-async def kube(server: FakeApiServer) -> AsyncIterator[KubeClient]:
-    async with KubeClient(FakeTransport(server, fake_credentials())) as client:
+def refusal() -> Refusal:
+    return Refusal()
+
+
+@pytest.fixture
+async def kube(server: FakeApiServer, refusal: Refusal) -> AsyncIterator[KubeClient]:
+    async with KubeClient(FakeTransport(server, fake_credentials(), refuse=refusal.check)) as client:
         yield client
+
+
+@pytest.fixture
+def refuse_finalizers(refusal: Refusal) -> RefuseFinalizers:
+    @contextlib.asynccontextmanager
+    async def refuse(code: int) -> AsyncIterator[None]:
+        refusal.code = code
+        yield
+        refusal.code = 0
+
+    return refuse
 
 
 @pytest.fixture

@@ -6,14 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
+import kopf
 import pytest
 from aiohttp import web
 
 from xapp_operator.api.names import GROUP, VERSION
 from xapp_operator.config import Settings
-from xapp_operator.handlers.kopf_operator import run_operator
+from xapp_operator.handlers.kopf_operator import _configure_kopf, run_operator
 from xapp_operator.kube.credentials import ConnectionInfo
 from xapp_operator.reconcile.runtime import OperatorRuntime
 
@@ -64,6 +65,12 @@ def runtime_at(server: str) -> OperatorRuntime:
     )
 
 
+def is_of_kopf(task: asyncio.Task[Any]) -> bool:
+    """Return whether a task runs code of kopf; its representation has the path of the checkout too."""
+    frame = getattr(task.get_coro(), "cr_frame", None)
+    return frame is not None and frame.f_globals["__name__"].partition(".")[0] == "kopf"
+
+
 async def test_a_stop_during_discovery_leaves_no_request_and_no_error(caplog: pytest.LogCaptureFixture) -> None:
     asked = asyncio.Event()
     async with silent_api_server(asked) as server:
@@ -74,7 +81,14 @@ async def test_a_stop_during_discovery_leaves_no_request_and_no_error(caplog: py
         operator.cancel()
         await asyncio.wait([operator], timeout=30)
 
-        left = [task for task in asyncio.all_tasks() - before if "kopf" in repr(task)]
+        left = [task for task in asyncio.all_tasks() - before if is_of_kopf(task)]
     assert operator.cancelled()
     assert left == []
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def test_after_errors_kopf_passes_on_events_again_within_half_a_minute() -> None:
+    settings = kopf.OperatorSettings()
+    _configure_kopf(settings)
+    pauses = list(settings.queueing.error_delays)
+    assert pauses[-1] == max(pauses) == 30  # kopf repeats the last one
