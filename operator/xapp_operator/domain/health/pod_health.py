@@ -54,6 +54,7 @@ _CREATE_EVENTS: Final = (
 _READINESS_EVENTS: Final = ("Unhealthy", "ProbeWarning")
 _SCHEDULE_EVENTS: Final = ("FailedScheduling",)
 _CREATION_FAILURES: Final = frozenset({"FailedCreate", "ReplicaSetCreateError", "FailedUpdate"})
+_CREATED: Final = "SuccessfulCreate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +247,24 @@ def _is_about_pod(event: JsonObject, metadata: JsonObject) -> bool:
 
 
 def _creation_failure(events: Iterable[JsonObject]) -> str | None:
-    failures = [event for event in events if text(event, "reason") in _CREATION_FAILURES]
-    if not failures:
+    """Return the last failure to create a pod, without those of a workload that has created one since."""
+    created_at: dict[tuple[str, str], datetime] = {}
+    failures: list[tuple[datetime, JsonObject]] = []
+    for event in events:
+        at, reason = last_seen_at(event), text(event, "reason")
+        if reason == _CREATED:
+            workload = _involved(event)
+            created_at[workload] = max(at, created_at.get(workload, at))
+        elif reason in _CREATION_FAILURES:
+            failures.append((at, event))
+    current = [(at, event) for at, event in failures if at >= created_at.get(_involved(event), at)]
+    if not current:
         return None
-    last = max(failures, key=last_seen_at)
-    involved = obj(last, "involvedObject")
+    _, last = max(current, key=lambda each: each[0])
     message = shorten_line(text(last, "message"), EVENT_MESSAGE_MAX)
-    return f"{text(involved, 'kind')} {text(involved, 'name')}: {text(last, 'reason')}: {message}"
+    return f"{' '.join(_involved(last))}: {text(last, 'reason')}: {message}"
+
+
+def _involved(event: JsonObject) -> tuple[str, str]:
+    involved = obj(event, "involvedObject")
+    return text(involved, "kind"), text(involved, "name")
