@@ -24,6 +24,8 @@ from xapp_operator.cli.session import Session, XAppName
 
 WAIT_SECONDS_MAX: Final = 300
 """What a gateway waits at most, unless its administrator has chosen another bound."""
+SUSPENDED: Final = "Suspended"
+"""The phase. Until the operator has seen a later spec, the record still has it, with the progress of that spec."""
 READY: Final = "is Ready"
 """What is said of a change that has taken effect when the xApp is Ready."""
 LOOK_SECONDS: Final = 1.0
@@ -67,7 +69,7 @@ def send(session: Session, change: Change, *, wait: bool, timeout: float, output
 
     Raises:
         Problem: the gateway refuses it.
-        NotReadyInTime: with `wait`, it has not taken effect in time.
+        NotReadyInTime: with `wait`, it has not taken effect in time, or the xApp is suspended.
         CliError: with `wait`, it has failed.
     """
     started = time.monotonic()
@@ -82,7 +84,8 @@ def send(session: Session, change: Change, *, wait: bool, timeout: float, output
         record = answer.object()
         is_done = answer.status == HTTPStatus.OK
         remaining = timeout - (time.monotonic() - started)
-        if wait and not is_done and timeout - seconds >= 1 and remaining >= 1 and not _has_failed(change, record):
+        ended = is_done or is_suspended(record) or _has_failed(change, record)
+        if wait and not ended and timeout - seconds >= 1 and remaining >= 1:
             record = _wait_until_settled(session, change, before, seconds=remaining)
             is_done = _took_effect(change, before, record)
     if change.unchanged is not None and _has_same_spec(before, record):
@@ -129,8 +132,15 @@ def show_dry_run(session: Session, result: JsonObject, output: Format) -> None:
         session.output.note("nothing would change")
 
 
+def is_suspended(record: JsonObject) -> bool:
+    """Return whether the operator leaves the xApp as it is: changes take effect when it is resumed."""
+    return text(record, "phase") == SUSPENDED and record.get("progress") is None
+
+
 def _took_effect(change: Change, before: JsonObject, record: JsonObject) -> bool:
-    return record.get("ready") is True if change.took_effect is None else change.took_effect(before, record)
+    if change.took_effect is not None:
+        return change.took_effect(before, record)
+    return record.get("ready") is True and not is_suspended(record)
 
 
 def _has_same_spec(before: JsonObject, record: JsonObject) -> bool:
@@ -142,11 +152,11 @@ def _has_failed(change: Change, record: JsonObject) -> bool:
 
 
 def _wait_until_settled(session: Session, change: Change, before: JsonObject, *, seconds: float) -> JsonObject:
-    """Return the record when the change has taken effect or failed, or when the time is over."""
+    """Return the record when the change has taken effect, failed or cannot take effect, or the time is over."""
     deadline = time.monotonic() + seconds
     while True:
         record = session.client.get(change.target.path)
-        is_settled = _took_effect(change, before, record) or _has_failed(change, record)
+        is_settled = _took_effect(change, before, record) or is_suspended(record) or _has_failed(change, record)
         if is_settled or time.monotonic() >= deadline:
             return record
         time.sleep(min(LOOK_SECONDS, max(deadline - time.monotonic(), 0)))
@@ -175,6 +185,11 @@ def _report(
     printed = output is None or session.show_record(record, output)
     if wait and not is_done:
         reason = text(record, "message") or "the operator has not reported on it yet"
+        if is_suspended(record):
+            raise NotReadyInTime(
+                f"{change.target} is suspended: the change was accepted, and takes effect when it is resumed",
+                details=(f"Resume it with `xapp resume {change.target}`.",),
+            )
         if _has_failed(change, record):
             raise CliError(f"{change.target} has failed: {reason}", details=(f"See `xapp status {change.target}`.",))
         raise NotReadyInTime(

@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
+from xapp_operator.cli.changes import is_suspended
 from xapp_operator.cli.command import command
 from xapp_operator.cli.errors import CliError, NotReadyInTime
 from xapp_operator.cli.http.foreign_answers import ConnectionLost
@@ -50,8 +51,8 @@ def status(
 ) -> None:
     """Show the state of an xApp as a tree of its objects, pods and containers.
 
-    With -w, the exit code tells the end: 0 Ready, 1 failed, 6 not ready in time. Of an xApp that is being removed, 0
-    means gone.
+    With -w, the exit code tells the end: 0 Ready, 1 failed, 6 not ready in time, or suspended. Of an xApp that is being
+    removed, 0 means gone.
     """
     target = session.xapp(name, namespace)
     if watch:
@@ -138,7 +139,7 @@ def wait_until_ready(session: Session, target: XAppName, timeout: float) -> None
 
     Raises:
         CliError: it has failed.
-        NotReadyInTime: the time is over.
+        NotReadyInTime: the time is over, or it is suspended.
     """
     deadline = time.monotonic() + timeout
     record: JsonObject = {}
@@ -173,7 +174,12 @@ def wait_until_ready(session: Session, target: XAppName, timeout: float) -> None
 
 
 def _judge(target: XAppName, record: JsonObject, health: JsonObject | None) -> None:
-    if record.get("ready") is True or not record or text(record, "phase") in {"Suspended", "Uninstalling"}:
+    if is_suspended(record):
+        raise NotReadyInTime(
+            f"{target} is suspended: what its spec says takes effect when it is resumed",
+            details=(f"Resume it with `xapp resume {target}`.",),
+        )
+    if record.get("ready") is True or not record or text(record, "phase") == "Uninstalling":
         return
     if _has_failed(record):
         raise CliError(f"{target} has failed: {culprit(record, health)}")
@@ -191,7 +197,7 @@ def _look(session: Session, target: XAppName) -> tuple[JsonObject, JsonObject | 
 def _is_settled(record: JsonObject) -> bool:
     if text(record, "phase") == "Uninstalling":
         return record.get("stalled") is True
-    return record.get("ready") is True or _has_failed(record) or text(record, "phase") == "Suspended"
+    return record.get("ready") is True or _has_failed(record) or is_suspended(record)
 
 
 def _has_failed(record: JsonObject) -> bool:

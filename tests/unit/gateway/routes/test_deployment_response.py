@@ -69,6 +69,25 @@ def test_a_rollback_is_done_when_its_revision_is_held_and_ready(
     assert (completion.is_settled(entry), completion.is_done(entry)) == (settled, done)
 
 
+@pytest.mark.parametrize(
+    ("observed", "phase", "ready", "settled", "done"),
+    [
+        pytest.param(2, "Deployed", "True", True, True, id="ready"),
+        pytest.param(2, "Deploying", "False", False, False, id="not ready yet"),
+        pytest.param(2, "Suspended", "True", True, False, id="suspended, and ready as of an earlier spec"),
+        pytest.param(2, "Suspended", "False", True, False, id="suspended, and not ready"),
+        pytest.param(1, "Suspended", "True", False, False, id="suspended before, and not seen yet"),
+    ],
+)
+def test_a_change_is_not_done_while_the_xapp_is_suspended(
+    observed: int, phase: str, ready: str, settled: bool, done: bool
+) -> None:
+    reported: JsonObject = {**ready_status(generation=observed, phase=phase), "conditions": [*conditions(Ready=ready)]}
+    xapp = raw_xapp(metadata={"generation": 2}, status=reported)
+    entry, completion = build_xapp_entry(xapp), Completion.ready(xapp)
+    assert (completion.is_settled(entry), completion.is_done(entry)) == (settled, done)
+
+
 @pytest.fixture
 async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
     settings, opened = offline_gateway(tmp_path)

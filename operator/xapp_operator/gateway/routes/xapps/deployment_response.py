@@ -74,15 +74,21 @@ class Completion:
 
     @classmethod
     def ready(cls, xapp: JsonObject, *, handled: HandledRequest | None = None) -> Completion:
-        """Wait until the spec of `xapp` is ready or stalled, once the operator has `handled` an annotation, if any."""
+        """Wait until the spec of `xapp` is ready or stalled, once the operator has `handled` an annotation, if any.
+
+        One that is suspended is not waited for: it keeps its conditions, which are about an earlier spec.
+        """
         generation = integer(obj(xapp, "metadata"), "generation")
+
+        def is_suspended(entry: XAppEntry) -> bool:
+            return entry.observed_generation >= generation and entry.phase == Phase.SUSPENDED.value
 
         def is_current(entry: XAppEntry) -> bool:
             return entry.observed_generation >= generation and (handled is None or handled.is_among(entry.handled))
 
         return cls(
-            is_settled=lambda entry: is_current(entry) and (entry.ready or entry.stalled),
-            is_done=lambda entry: is_current(entry) and entry.ready,
+            is_settled=lambda entry: is_suspended(entry) or (is_current(entry) and (entry.ready or entry.stalled)),
+            is_done=lambda entry: is_current(entry) and entry.ready and not is_suspended(entry),
         )
 
     @classmethod
