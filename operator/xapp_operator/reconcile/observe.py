@@ -11,6 +11,7 @@ from typing import Final
 
 from xapp_operator.api.conditions import READY, STALLED, Reason
 from xapp_operator.api.models import METHOD_REMOTE, HealthStatus, ReleaseStatus, RevisionStatus, XApp
+from xapp_operator.domain.planning.plan import BEFORE_THAT
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     AnnotationRequests,
@@ -22,11 +23,14 @@ from xapp_operator.domain.planning.plan_input import (
     ObservedState,
 )
 from xapp_operator.errors import (
+    AccessDenied,
     ApiUnavailable,
+    ChartInvalid,
     KubeError,
     ReleaseRecordDamaged,
     SourcePending,
     SourceUnavailable,
+    ValuesInvalid,
     XAppError,
 )
 from xapp_operator.kube.reader import is_namespace_terminating
@@ -58,6 +62,14 @@ from xapp_operator.reconcile.watching.release_watch import LATE_SECONDS
 POD_GRACE_SECONDS: Final = 3.0
 """For this long after a helm step, pods are not asked why they are not ready."""
 _UNSEEN_MESSAGE: Final = "the objects of the new revision are not shown yet"
+
+_REFUSALS: Final[dict[str, type[XAppError]]] = {
+    Reason.CHART_PULL_FAILED: SourceUnavailable,
+    Reason.CHART_INVALID: ChartInvalid,
+    Reason.VALUES_INVALID: ValuesInvalid,
+    Reason.ACCESS_DENIED: AccessDenied,
+}
+"""The errors of chart or values, by the reason of Ready that tells of them."""
 
 _REVALIDATING: Final[tuple[RequestField, ...]] = ("reconcile_at", "retry_at", "force_at")
 """Annotations that ask for the repository index to be revalidated; `force_at` asks for an upgrade besides."""
@@ -323,15 +335,13 @@ class Observer:
         return replace(report, status=status, message=cause.message)
 
 
-def _pending_source(xapp: XApp, *, has_begun: bool, is_asked_for: bool) -> SourceUnavailable:
-    """Return the error until a source answers. One that failed before keeps its failure, unless somebody asks again."""
+def _pending_source(xapp: XApp, *, has_begun: bool, is_asked_for: bool) -> XAppError:
+    """Return the error until a source answers. What was refused before stays refused, unless somebody asks again."""
     conditions = {each.type: each for each in xapp.status.conditions or ()}
     known = None if is_asked_for else conditions.get(READY)
-    if known is not None and (known.reason, known.observed_generation) == (
-        Reason.CHART_PULL_FAILED,
-        xapp.metadata.generation,
-    ):
-        return SourceUnavailable(known.message, permanent=STALLED in conditions)
+    if known is not None and known.observed_generation == xapp.metadata.generation and known.reason in _REFUSALS:
+        refusal, message = _REFUSALS[known.reason], known.message.partition(BEFORE_THAT)[0]
+        return refusal(message, permanent=STALLED in conditions)
     pending = SourcePending("the chart is read from its source" if has_begun else "other charts are read first")
     pending.has_begun = has_begun
     return pending

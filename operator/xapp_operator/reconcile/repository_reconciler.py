@@ -21,6 +21,7 @@ from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.common.single_flight import SingleFlight
+from xapp_operator.common.text import display_url
 from xapp_operator.errors import (
     AlreadyExists,
     ChartSourceError,
@@ -197,9 +198,9 @@ class RepositoryReconciler:
         if cached is None:
             raise RepositoryNotSaved(f"the ChartRepository {spec.repo_name} does not exist yet")
         if cached.model.spec.url != spec.url:
+            saved = display_url(Repository(url=cached.model.spec.url, namespace=key[0]).location)
             raise IdentityConflict(
-                f"repoName {spec.repo_name} is saved with another url ({cached.model.spec.url}). Use that url, or "
-                "another repoName.",
+                f"repoName {spec.repo_name} is saved with another url ({saved}). Use that url, or another repoName.",
                 permanent=True,
             )
         return await self._load(key, cached.model)

@@ -12,7 +12,7 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.helm_by_hand import upgrade_by_hand
 from tests.support.fakes.histories import STORED_CHART, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN, NAMESPACE
-from tests.support.fakes.value_secrets import LOST_VALUES, create_values, delete_values
+from tests.support.fakes.value_secrets import LOST_VALUES, create_values, delete_values, replace_secret, secret
 from tests.unit.histories.situations.actions import create_other, install, remove_other, take_the_place
 from xapp_operator.config import Settings
 
@@ -287,3 +287,23 @@ def test_an_upgrade_that_is_tried_again_while_its_values_are_gone_is_not_rolled_
     history = run_history(settings, play)
     assert history.outcome.startswith("Ready")
     assert "rollback" not in commands(history)
+
+
+@pytest.mark.parametrize("is_forced", [False, True])
+def test_values_that_went_back_meanwhile_are_no_reason_for_an_upgrade(narrow: Settings, is_forced: bool) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        create_values(history, "values", "text: kept\n")
+        await install(history, valuesFrom=SOURCES)
+        await take_the_place(history)
+        replace_secret(history, secret("values", values__yaml="text: changed\n"))
+        await cluster.wait(5.0)
+        if is_forced:
+            history.annotate("force-at")
+        replace_secret(history, secret("values", values__yaml="text: kept\n"))
+        await cluster.wait(HELM_ENDS)
+        await remove_other(history)
+
+    history = run_history(narrow, play)
+    assert history.outcome.startswith("Ready")
+    assert commands(history) == (["install", "upgrade"] if is_forced else ["install"])

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.fakes.helm import Fault
-from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, TIMEOUT_SECONDS, History, run_history
+from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, RESYNC_SECONDS, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.support.fakes.value_secrets import LOST_VALUES, create_values, delete_values
@@ -161,3 +161,30 @@ def test_an_upgrade_that_became_healthy_without_its_values_stays(settings: Setti
     history = run_history(settings, play)
     assert commands(history) == ["install", "upgrade"]
     assert (history.live_tags, history.outcome) == ({"two"}, "Stalled ValuesInvalid")
+
+
+@pytest.mark.parametrize(("lose", "told"), LOST_VALUES)
+def test_an_xapp_without_its_values_is_not_called_ready_while_they_are_read(
+    settings: Settings, lose: Callable[[History], None], told: str
+) -> None:
+    """The resync reads them again, which may take a while."""
+    shown: list[tuple[str, str]] = []
+
+    def note(plural: str, body: Json) -> None:
+        conditions = body.get("status", {}).get("conditions", ())
+        shown.extend((each["status"], each["message"]) for each in conditions if each["type"] == "Ready")
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await deploy(history)
+        lose(history)
+        await cluster.wait(SECONDS)
+        assert history.outcome == "Stalled ValuesInvalid"
+        cluster.latency = lambda request: 1.0 if request.path.endswith("/secrets/values") else 0.0
+        cluster.server.on_stored.append(note)
+        cluster.restart()
+        await cluster.wait(4.0 * RESYNC_SECONDS)
+        cluster.server.on_stored.remove(note)
+
+    run_history(settings, play)
+    assert all(status == "False" and told in message for status, message in shown)

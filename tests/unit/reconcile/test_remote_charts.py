@@ -128,7 +128,7 @@ async def test_a_missing_version_is_named_until_it_is_there(setup: Setup) -> Non
 
 
 async def test_another_address_under_a_known_name_is_refused(setup: Setup) -> None:
-    repository = {"metadata": {"name": "acme"}, "spec": {"url": "https://charts.example.com"}}
+    repository = {"metadata": {"name": "acme"}, "spec": {"url": "https://charts.example.com?sig=hunter2"}}
     body = setup.cluster.server.create(
         Target("xapp-operator.io", "v1alpha1", "chartrepositories", NAMESPACE), repository
     )

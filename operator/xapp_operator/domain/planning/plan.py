@@ -118,6 +118,8 @@ from xapp_operator.errors import InputError, SourcePending, XAppError
 
 OTHER_UNINSTALL_SECONDS: Final = 30.0
 """How long another helm that uninstalls a release of the operator is waited for."""
+BEFORE_THAT: Final = " Before that: "
+"""Between why chart or values are refused, and what has gone wrong before."""
 _SUSPENDED: Final = Wait(Reason.SUSPENDED, "suspended by spec.suspend: the release stays as it is")
 
 
@@ -320,7 +322,7 @@ def _plan_invalid_source(inputs: PlanInput, invalid: Wait) -> Action:
     if isinstance(action, Wait) and not action.stalled and may_be_rolled_back(known):
         return replace(action, message=f"{action.message}; an upgrade is not possible now: {invalid.message}")
     if isinstance(action, Wait) and action.reason != Reason.PROGRESSING:
-        return replace(invalid, message=f"{invalid.message} Before that: {action.message}")
+        return replace(invalid, message=f"{invalid.message}{BEFORE_THAT}{action.message}")
     return action if isinstance(action, Rollback) else invalid
 
 

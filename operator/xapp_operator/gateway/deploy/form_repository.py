@@ -6,6 +6,7 @@ from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.charts.chart_repositories import create_chart_repository, load_repository
 from xapp_operator.charts.chart_request import Repository
+from xapp_operator.common.text import display_url
 from xapp_operator.errors import AlreadyExists, ChartSourceError, FieldError, FormInvalid, IdentityConflict, NotFound
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form
 from xapp_operator.kube.client import KubeClient
@@ -25,7 +26,8 @@ async def get_form_repository(client: KubeClient, form: Form) -> ChartRepository
         return None
     found = ChartRepository.model_validate(raw)
     if found.spec.url != url:
-        message = f"is saved in this namespace with another url ({found.spec.url}): use that url, or another repoName"
+        shown = display_url(Repository(url=found.spec.url, namespace=form.spec.namespace).location)
+        message = f"is saved in this namespace with another url ({shown}): use that url, or another repoName"
         raise IdentityConflict.for_field(f"{FORM_PART}.repoName", message, subject=f"repoName {name}")
     return found
 

@@ -170,6 +170,8 @@ class ChartArchiveOwners:
             with contextlib.suppress(KubeError):
                 found = await self._kube.get(CHART_ARCHIVES, name, namespace=namespace, metadata_only=True)
                 owners = items(obj(found, "metadata"), "ownerReferences")
+                if all(text(each, "uid") != xapp.metadata.uid for each in owners):
+                    continue  # somebody uses it again: the gateway has taken this XApp out of its owners
                 if any(self._is_staying(namespace, text(each, "name"), text(each, "uid")) for each in owners):
                     continue
                 if _archive_info(found).keep or self._is_used(namespace, name):

@@ -17,7 +17,7 @@ from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
 from xapp_operator.api.status_parts import HandledAnnotations
 from xapp_operator.domain.planning.actions import Install, Upgrade
-from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests
+from xapp_operator.domain.planning.plan_input import DEPLOYED, Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import KubeError, NotFound, ReleaseRecordDamaged, XAppError
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.processes.slots import HelmSlot
@@ -29,6 +29,7 @@ from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.reconcile.hook_reporting import HookReports, explain_failure, reporting_hooks
 from xapp_operator.reconcile.inputs.release_inputs import ReleaseInputs
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
 from xapp_operator.reconcile.status.revision_history import find_rollback_target
 from xapp_operator.reconcile.status.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
 from xapp_operator.reconcile.verbs.ownership import require_free_objects
@@ -63,11 +64,14 @@ async def deploy(
     target = find_rollback_target(request.draft.history)
     known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
     planned, loaded, began = attempt, None, 0.0
+    forced = handled.force_at != request.draft.handled.force_at
 
     async def run(slot: HelmSlot) -> tuple[Digests, ReleaseResult]:
         nonlocal loaded, began
         began = context.clock.now()
         inputs = await _load_inputs(request, context)
+        if inputs.digests != attempt.digests and not forced and _is_deployed(request, context, inputs.digests):
+            raise StepInterrupted  # what was wanted when it was planned is not wanted any more
         loaded = inputs.digests
         return loaded, await _run_helm(action, request, context, slot, inputs, recorded=recorded)
 
@@ -275,11 +279,17 @@ async def _load_inputs(request: ReconcileRequest, context: ReconcilerContext) ->
     try:
         return await context.inputs.load(request.xapp)
     except XAppError as error:
-        if not error.permanent or request.inputs_refused:
+        if request.inputs_refused or not (error.permanent or isinstance(error, RepositoryNotSaved)):
             raise
         request.inputs_refused = True
         context.inputs.forget(request.key)
         raise StepInterrupted from error
+
+
+def _is_deployed(request: ReconcileRequest, context: ReconcilerContext, digests: Digests) -> bool:
+    """Return whether the newest revision of the release is deployed from these digests."""
+    release = context.release_watch.get_release(request.namespace, request.xapp.release_name, attempt=None)
+    return release is not None and (release.status, release.digests) == (DEPLOYED, digests)
 
 
 async def _run_helm(
