@@ -257,6 +257,9 @@ class RevisionStatus(Model):
     """One revision of the release."""
 
     revision: int = Field(description="Number of the revision.")
+    secret_uid: StatusText | None = Field(
+        None, description="UID of the Secret that records it. The revisions of another release have the same numbers."
+    )
     status: StatusText = Field(description="Helm's status: deployed, superseded, failed …")
     chart: StatusText | None = Field(None, description="Name of the chart.")
     chart_version: StatusText | None = Field(None, description="Version of the chart.")

@@ -61,6 +61,7 @@ class LastTest(Model):
     """The last run of the tests of the chart."""
 
     revision: int | None = Field(None, description="Revision that was tested.")
+    secret_uid: StatusText | None = Field(None, description="UID of the Secret that records that revision.")
     outcome: StatusText | None = Field(None, description="Running, Interrupted, Succeeded or Failed.")
     requested: bool | None = Field(None, description="true: somebody asked for it with test-at.")
     message: CauseMessage | None = Field(None, description="What failed, and where its logs are.")

@@ -47,6 +47,7 @@ from xapp_operator.reconcile.status.revision_history import (
     add_known_health,
     build_history,
     find_copies,
+    forget_other_revisions,
     release_digests,
 )
 from xapp_operator.reconcile.status.status_draft import (
@@ -129,7 +130,9 @@ class Observer:
         if not running:
             await context.release_watch.ensure_current(key[0], xapp.release_name)
         desired_state = await self._resolve_desired(xapp, draft, deleting=deleting)
-        release, desired = await self._observe_release(xapp, draft, desired_state.digests)
+        release = context.release_watch.get_release(key[0], xapp.release_name, attempt=draft.attempt)
+        draft = forget_other_revisions(draft, release)
+        release, desired = await self._observe_owner(xapp, draft, release, desired_state.digests)
         release_status, history = draft.release, draft.history
         labels, missing_labels, drift = LabelState(), MissingLabels(), None
         damaged: ReleaseRecordDamaged | None = None
@@ -235,12 +238,11 @@ class Observer:
             archive_owner_changes=ArchiveOwnerChanges(),
         )
 
-    async def _observe_release(
-        self, xapp: XApp, draft: StatusDraft, desired: Digests | XAppError | None
+    async def _observe_owner(
+        self, xapp: XApp, draft: StatusDraft, release: ObservedRelease | None, desired: Digests | XAppError | None
     ) -> tuple[ObservedRelease | None, Digests | XAppError | None]:
-        """Return the release and `desired`, or the error if it may not be read whether the release has that."""
+        """Return the release with its owner, and `desired`, or the error if it may not be read whether it has that."""
         context = self._context
-        release = context.release_watch.get_release(xapp.metadata.namespace, xapp.release_name, attempt=draft.attempt)
         if release is None:
             return None, desired
         owner, (namespace, name) = release.owner, xapp.key

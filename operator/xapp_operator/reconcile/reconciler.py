@@ -47,6 +47,7 @@ from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.plan_basis import PlanBasis
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.removals import explain_left_release
+from xapp_operator.reconcile.status.revision_history import forget_other_revisions
 from xapp_operator.reconcile.status.status_draft import begin_test_run, start_attempt
 from xapp_operator.reconcile.status_reports import StatusReports
 from xapp_operator.reconcile.verbs.deploy import deploy
@@ -208,6 +209,8 @@ class Reconciler:
                 await self._report_refusal(error, request, known)
             raise
         take_test_result(request, self._context)  # of tests that ended before it was observed whether they run
+        if observation.state.releases_unavailable is None:
+            request.draft = forget_other_revisions(request.draft, observation.state.release)
         draft, attempt = request.draft, observation.requests.clear_attempt(request.draft.attempt)
         generation = request.xapp.metadata.generation
         if attempt is not None and attempt.digests == observation.desired and attempt.generation != generation:
@@ -306,8 +309,6 @@ class Reconciler:
         unrecorded = self.reports.may_start_unrecorded(request, name, observation)
         if isinstance(action, Install | Upgrade):
             request.draft = replace(request.draft, held_revision=None)
-        if isinstance(action, Install):
-            request.draft = replace(request.draft, test=None)  # revisions count from 1 again
         request.draft = replace(request.draft, attempt=attempt)
         decision = Wait(Reason.PROGRESSING, _PROGRESS_MESSAGES[name])
         try:
@@ -335,7 +336,7 @@ class Reconciler:
         before, planned, release = request.draft, request.xapp.metadata, observation.state.release
         if release is None:
             return
-        run = begin_test_run(before.test, revision=release.revision, requested=action.requested, now=self._clock.now())
+        run = begin_test_run(before.test, release, requested=action.requested, now=self._clock.now())
         handled = before.with_handled(request.xapp, "test_at")
         request.draft = replace(handled, test=run).with_settled_attempt(action.settled, observation.live.status)
         try:

@@ -118,8 +118,13 @@ class StatusReports:
             request.raw, request.xapp = stored
 
     def may_start_unrecorded(self, request: ReconcileRequest, action: str, observation: Observation) -> bool:
-        """Return whether a helm step may start before the status tells of it."""
-        return may_start_unrecorded(
+        """Return whether a helm step may start before the status tells of it.
+
+        Not if it takes a release over after one of its own: its revision may be lower than those of that one.
+        """
+        release, xapp = observation.state.release, request.xapp
+        is_own = release is None or release.owner == xapp.metadata.name
+        return (is_own or xapp.status.release is None) and may_start_unrecorded(
             self._stored(request.xapp),
             action,
             previous=request.draft.attempt,

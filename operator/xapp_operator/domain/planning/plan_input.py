@@ -65,6 +65,7 @@ class TestRun:
     requested: bool = False  # by the annotation test-at
     count: int = 1
     message: str = ""
+    secret_uid: str = ""  # of the record of the revision; empty: unknown
 
     @property
     def ended(self) -> bool:
@@ -94,6 +95,7 @@ class PastRevision:
     status: str
     digests: Digests | None = None
     was_healthy: bool | None = None  # at some time while it was in force; None: not known
+    secret_uid: str = ""  # of its record
 
     @property
     def was_deployed(self) -> bool:
@@ -124,6 +126,7 @@ class ObservedRelease:
     left_by: str = ""  # the XApp that created it, without `owner`: it no longer exists
     overtaken_by: frozenset[int] = frozenset()  # earlier revisions made after the newest: theirs may be in force
     late_pending: PendingRevision | None = None  # an earlier revision that is not over
+    secret_uid: str = ""  # of the record of the newest revision
 
     @property
     def overtaken(self) -> bool:

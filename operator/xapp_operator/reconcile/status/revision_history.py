@@ -17,20 +17,48 @@ _ROLLBACK_TO: Final = "Rollback to "
 """So helm describes a rollback; the number of the revision follows."""
 
 
+def forget_other_revisions(draft: StatusDraft, release: ObservedRelease | None) -> StatusDraft:
+    """Return the draft without what it knows of revisions that the release does not have.
+
+    After a release was uninstalled, the revisions of the next one have the same numbers; so has one that is made after
+    the newest record was deleted. Their records have other uids. A record that is gone may have been pruned, if it is
+    not newer than the newest.
+    """
+    uids: dict[int, str] = {}
+    if release is not None:
+        uids = {release.revision: release.secret_uid}
+        uids.update((each.revision, each.secret_uid) for each in release.past_revisions)
+    newest = max(uids, default=0)
+
+    def may_be_same(revision: int, uid: str | None) -> bool:
+        return revision <= newest and (not uid or (uids.get(revision) or uid) == uid)
+
+    history = tuple(each for each in draft.history if may_be_same(each.revision, each.secret_uid))
+    test, in_force = draft.test, draft.release.revision
+    if test is not None and not may_be_same(test.revision, test.secret_uid):
+        test = None
+    known = {each.revision: each.secret_uid for each in draft.history}
+    if in_force is not None and not may_be_same(in_force, known.get(in_force)):
+        unknown = {"revision": None, "chart_digest": None, "values_digest": None}
+        draft = replace(draft, release=draft.release.model_copy(update=unknown), labelled_revision=None)
+    return replace(draft, history=history, test=test)
+
+
 def build_history(
-    draft: StatusDraft, release: ReleaseStatus, stored: Iterable[RevisionInfo]
+    draft: StatusDraft, release: ReleaseStatus, stored: Collection[RevisionInfo]
 ) -> tuple[RevisionStatus, ...]:
     """Return the revisions that Helm keeps, newest first; `release` is the deployed one, and `draft` has the others.
 
     The digests of those that were deployed stay as they were found then: see `find_digests`.
     """
     known = {revision.revision: revision for revision in draft.history}
-    before = tuple(known)
+    before, uids = tuple(known), {info.revision: info.secret_uid for info in stored}
     if release.revision is not None and release.revision not in known:
         # Of a release that was adopted, or whose status was lost, nobody knows whether it was healthy before.
         is_new = draft.attempt is not None and release.revision > max(known, default=0)
         known[release.revision] = RevisionStatus(
             revision=release.revision,
+            secret_uid=uids.get(release.revision) or None,
             status=DEPLOYED,
             chart=release.chart,
             chart_version=release.chart_version,
@@ -44,7 +72,10 @@ def build_history(
         known.get(
             info.revision,
             RevisionStatus(
-                revision=info.revision, status=info.status, was_healthy=_health_of_unknown(info.revision, before)
+                revision=info.revision,
+                secret_uid=info.secret_uid or None,
+                status=info.status,
+                was_healthy=_health_of_unknown(info.revision, before),
             ),
         ).model_copy(update={"status": info.status, **_found_digests(info, known.get(info.revision), release)})
         for info in sorted(stored, key=lambda info: -info.revision)

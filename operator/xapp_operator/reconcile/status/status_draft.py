@@ -303,6 +303,7 @@ def load_test_run(last: LastTest | None, *, now: float) -> TestRun | None:
         requested=bool(last.requested),
         count=last.count or 1,
         message=last.message or "",
+        secret_uid=last.secret_uid or "",
     )
 
 
@@ -311,6 +312,7 @@ def store_test_run(run: TestRun | None) -> LastTest | None:
         return None
     return LastTest(
         revision=run.revision,
+        secret_uid=run.secret_uid or None,
         outcome=run.outcome.value,
         requested=run.requested or None,
         message=run.message or None,
@@ -320,10 +322,17 @@ def store_test_run(run: TestRun | None) -> LastTest | None:
     )
 
 
-def begin_test_run(previous: TestRun | None, *, revision: int, requested: bool, now: float) -> TestRun:
+def begin_test_run(previous: TestRun | None, release: ObservedRelease, *, requested: bool, now: float) -> TestRun:
     """Return a new run of the tests; it continues the count of `previous`, a run of this revision that did not end."""
-    run = TestRun(revision=revision, outcome=TestOutcome.RUNNING, first_at=now, last_at=now, requested=requested)
-    if previous is None or previous.ended or previous.revision != revision:
+    run = TestRun(
+        revision=release.revision,
+        outcome=TestOutcome.RUNNING,
+        first_at=now,
+        last_at=now,
+        requested=requested,
+        secret_uid=release.secret_uid,
+    )
+    if previous is None or previous.ended or previous.revision != run.revision:
         return run
     # Time during which no operator worked on it does not count towards the timeout.
     first_at = previous.first_at if previous.outcome is TestOutcome.INTERRUPTED else now

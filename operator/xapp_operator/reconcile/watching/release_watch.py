@@ -107,10 +107,12 @@ class ReleaseWatch:
             has_own_attempt=rolling_back or is_first,
             modified_at=float(latest.modified),
             past_revisions=tuple(
-                PastRevision(info.revision, info.status, label_digests(info)) for info in revisions[:-1]
+                PastRevision(info.revision, info.status, label_digests(info), secret_uid=info.secret_uid)
+                for info in revisions[:-1]
             ),
             overtaken_by=frozenset(info.revision for info in overtaking),
             late_pending=next((_pending(info) for info in revisions[:-1] if info.status in PENDING), None),
+            secret_uid=latest.secret_uid,
         )
 
     def is_newest(self, namespace: str, name: str, planned: ObservedRelease | None) -> bool:

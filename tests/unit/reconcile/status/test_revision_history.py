@@ -9,7 +9,15 @@ import pytest
 
 from tests.unit.reconcile.xapps import raw
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
-from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests, ObservedRelease, PastRevision
+from xapp_operator.domain.planning.plan_input import (
+    Attempt,
+    AttemptOutcome,
+    Digests,
+    ObservedRelease,
+    PastRevision,
+    TestOutcome,
+    TestRun,
+)
 from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.reconcile.status.revision_history import (
     UNSETTLED_SECONDS,
@@ -19,6 +27,7 @@ from xapp_operator.reconcile.status.revision_history import (
     find_copies,
     find_digests,
     find_rollback_target,
+    forget_other_revisions,
 )
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 
@@ -59,11 +68,80 @@ def draft(*history: RevisionStatus, attempt: Attempt | None = UPGRADE) -> Status
     return replace(StatusDraft.from_status(XApp.model_validate(raw()), now=1.0), history=history, attempt=attempt)
 
 
+def recorded(*uids: str) -> ObservedRelease:
+    """Return a release whose revisions, from 1 on, have these uids."""
+    past = tuple(PastRevision(number, "superseded", secret_uid=uid) for number, uid in enumerate(uids[:-1], start=1))
+    return ObservedRelease(
+        len(uids),
+        "deployed",
+        "hello",
+        None,
+        has_own_attempt=True,
+        modified_at=1.0,
+        past_revisions=past,
+        secret_uid=uids[-1],
+    )
+
+
+def known_until(revision: int, *uids: str | None) -> StatusDraft:
+    """Return what the status knows of revisions, of which `revision` is in force and tested; the oldest is 1."""
+    history = [RevisionStatus(revision=number, status="x", secret_uid=uid) for number, uid in enumerate(uids, start=1)]
+    test = TestRun(revision, TestOutcome.FAILED, first_at=1.0, last_at=1.0, secret_uid=uids[revision - 1] or "")
+    release = DEPLOYED.model_copy(update={"revision": revision})
+    return replace(draft(*reversed(history)), release=release, test=test, labelled_revision=revision)
+
+
+def what_is_left(before: StatusDraft, release: ObservedRelease | None) -> tuple[list[int], int | None, int | None]:
+    """Return the revisions of which history, release and tests still tell."""
+    after = forget_other_revisions(before, release)
+    in_force = after.release.revision
+    assert after.labelled_revision == in_force
+    assert (after.release.chart_digest, after.release.values_digest) == (("c3", "v3") if in_force else (None, None))
+    assert after.release.chart == "hello"
+    return [each.revision for each in after.history], in_force, None if after.test is None else after.test.revision
+
+
+@pytest.mark.parametrize(
+    ("before", "release", "expected"),
+    [
+        (known_until(3, "a", "b", "c"), recorded("a", "b", "c"), ([3, 2, 1], 3, 3)),
+        (known_until(3, "a", "b", "c"), recorded("a", "b", "c", "d"), ([3, 2, 1], 3, 3)),
+        (known_until(3, "a", "b", "c"), recorded("x", "y", "z"), ([], None, None)),
+        (known_until(3, "a", "b", "c"), recorded("x", "y", "z", "w"), ([], None, None)),
+        (known_until(3, "a", "b", "c"), recorded("x"), ([], None, None)),
+        (known_until(3, "a", "b", "c"), None, ([], None, None)),
+        (known_until(2, "a", "b", "c"), recorded("a", "b"), ([2, 1], 2, 2)),
+        (known_until(3, "a", "b", "c"), recorded("a", "b", "other"), ([2, 1], None, None)),
+        (known_until(2, "a", "b", "c"), recorded("a", "b", "other"), ([2, 1], 2, 2)),
+        (known_until(3, None, None, None), recorded("a", "b", "c"), ([3, 2, 1], 3, 3)),
+        (known_until(3, "a", "b", "c"), recorded("", "", ""), ([3, 2, 1], 3, 3)),
+        (known_until(3, None, None, None), recorded("a"), ([1], None, None)),
+    ],
+)
+def test_what_is_known_of_another_record_is_forgotten(
+    before: StatusDraft, release: ObservedRelease | None, expected: tuple[list[int], int | None, int | None]
+) -> None:
+    assert what_is_left(before, release) == expected
+
+
+def test_what_is_known_of_a_revision_that_was_pruned_is_kept() -> None:
+    there = replace(recorded("a", "b", "c", "d"), past_revisions=(PastRevision(3, "superseded", secret_uid="c"),))
+    assert what_is_left(known_until(3, "a", "b", "c"), there) == ([3, 2, 1], 3, 3)
+    only_newest = replace(there, past_revisions=())
+    assert what_is_left(known_until(3, "a", "b", "c"), only_newest) == ([3, 2, 1], 3, 3)
+
+
+def test_the_uid_of_a_record_is_noted_when_it_is_first_seen() -> None:
+    found = build_history(draft(known(2)), DEPLOYED, [info(1), info(2), info(3, "deployed")])
+    assert [(each.revision, each.secret_uid) for each in found] == [(3, "u"), (2, None), (1, "u")]
+
+
 def test_a_new_revision_comes_first_and_was_not_healthy_yet() -> None:
     found = build_history(draft(known(2, healthy=True)), DEPLOYED, [info(2), info(3, "deployed")])
     assert found == (
         RevisionStatus(
             revision=3,
+            secret_uid="u",
             status="deployed",
             chart="hello",
             chart_version="0.1.0",

@@ -13,7 +13,7 @@ from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_RETRY_AT, ANNOTATION_ROLLBACK_TO
 from xapp_operator.api.status_parts import LastAttempt, LastTest
 from xapp_operator.api.status_texts import MESSAGE_MAX
-from xapp_operator.domain.planning.plan_input import TestOutcome
+from xapp_operator.domain.planning.plan_input import ObservedRelease, TestOutcome
 from xapp_operator.reconcile.status.status_draft import (
     StatusDraft,
     attempt_from_status,
@@ -93,15 +93,18 @@ def test_held_and_labelled_revision_end_with_the_generation(
     assert (draft.held_revision, draft.labelled_revision) == (held, labelled)
 
 
+FIRST = ObservedRelease(1, "deployed", "hello", None, has_own_attempt=True, modified_at=1.0)
+
+
 def test_a_run_of_tests_that_did_not_end_is_counted_on() -> None:
-    first = begin_test_run(None, revision=1, requested=False, now=100.0)
+    first = begin_test_run(None, FIRST, requested=False, now=100.0)
     assert (first.outcome, first.count, first.first_at) == (TestOutcome.RUNNING, 1, 100.0)
-    lost = begin_test_run(first, revision=1, requested=False, now=900.0)
+    lost = begin_test_run(first, FIRST, requested=False, now=900.0)
     assert (lost.count, lost.first_at) == (2, 900.0)  # no operator worked on it in between
     interrupted = replace(first, outcome=TestOutcome.INTERRUPTED)
-    assert begin_test_run(interrupted, revision=1, requested=False, now=900.0).first_at == 100.0
+    assert begin_test_run(interrupted, FIRST, requested=False, now=900.0).first_at == 100.0
     for before in (replace(first, outcome=TestOutcome.FAILED), replace(first, revision=2)):
-        assert begin_test_run(before, revision=1, requested=True, now=900.0).count == 1
+        assert begin_test_run(before, FIRST, requested=True, now=900.0).count == 1
 
 
 def test_a_run_of_tests_dated_in_the_future_counts_as_now() -> None:

@@ -14,9 +14,11 @@ from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
 from xapp_operator.api.status_parts import HandledAnnotations, HookReference, LastAttempt, LastTest, RollbackCause
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import (
+    DEPLOYED,
     Attempt,
     AttemptOutcome,
     Digests,
+    ObservedRelease,
     TestOutcome,
     TestRun,
 )
@@ -52,7 +54,9 @@ FAILED = Attempt(
     hook=HOOK,
     rollback_cause=CAUSE,
 )
-TESTED = TestRun(2, TestOutcome.FAILED, first_at=1000.0, last_at=1500.0, requested=True, count=3, message="no")
+TESTED = TestRun(
+    2, TestOutcome.FAILED, first_at=1000.0, last_at=1500.0, requested=True, count=3, message="no", secret_uid="uid"
+)
 
 
 @pytest.mark.parametrize("outcome", AttemptOutcome)
@@ -144,11 +148,12 @@ def test_a_run_that_lacks_something_is_none(missing: str) -> None:
 
 
 def test_a_new_run_of_tests_begins_now() -> None:
-    expected = TestRun(2, TestOutcome.RUNNING, first_at=NOW, last_at=NOW, requested=True)
+    release = ObservedRelease(2, DEPLOYED, "hello", None, has_own_attempt=True, modified_at=1.0, secret_uid="uid")
+    expected = TestRun(2, TestOutcome.RUNNING, first_at=NOW, last_at=NOW, requested=True, secret_uid="uid")
     for before in (None, TESTED, replace(TESTED, outcome=TestOutcome.RUNNING, revision=1)):
-        assert begin_test_run(before, revision=2, requested=True, now=NOW) == expected
-    again = begin_test_run(replace(TESTED, outcome=TestOutcome.INTERRUPTED), revision=2, requested=False, now=NOW)
-    assert again == TestRun(2, TestOutcome.RUNNING, first_at=1000.0, last_at=NOW, count=4)
+        assert begin_test_run(before, release, requested=True, now=NOW) == expected
+    again = begin_test_run(replace(TESTED, outcome=TestOutcome.INTERRUPTED), release, requested=False, now=NOW)
+    assert again == TestRun(2, TestOutcome.RUNNING, first_at=1000.0, last_at=NOW, count=4, secret_uid="uid")
 
 
 BEGUN = Attempt(

@@ -100,7 +100,8 @@ async def test_the_newest_revision_is_the_release(setup: Setup) -> None:
         digests=Digests("c", "v"),
         has_own_attempt=True,
         modified_at=200.0,
-        past_revisions=(PastRevision(1, "superseded", Digests("c", "v")),),
+        past_revisions=(PastRevision(1, "superseded", Digests("c", "v"), secret_uid="uid-1"),),
+        secret_uid="uid-2",
     )
     assert setup.releases.get_release("ric", "other", attempt=None) is None
 
