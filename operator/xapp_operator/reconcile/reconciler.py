@@ -344,7 +344,9 @@ class Reconciler:
         except XAppError:
             request.draft = before  # helm did not run
             raise
-        if not self._is_outdated(planned):
+        if self._is_outdated(planned):
+            request.draft = before  # likewise
+        else:
             start_tests(request, self._context, run)
 
     async def _finish(self, decision: Wait | Nothing, request: ReconcileRequest, observation: Observation) -> None:

@@ -41,7 +41,8 @@ def suspend(history: History) -> None:
 def test_a_run_is_ended_when_the_release_is_changed_suspended_or_removed(
     settings: Settings, end: Callable[[History], None]
 ) -> None:
-    message = "the tests of revision 1 were ended, because the release is changed, suspended or removed"
+    why = "they are disabled, or the release is changed, suspended or removed"
+    message = f"the tests of revision 1 were ended, because {why}"
 
     async def play(history: History) -> None:
         deploy(history, "first", "probe", values={**ENDLESS}, timeout="1h")

@@ -34,16 +34,16 @@ from xapp_operator.domain.planning.plan_input import (
 
 
 def end_tests_before(action: Action, inputs: PlanInput) -> Action:
-    """Return `action`, or EndTests if it changes the release while tests run."""
+    """Return `action`, or EndTests if it changes the release while tests run, or were left running by a kill."""
     changes = isinstance(action, Install | Upgrade | Rollback | Uninstall | Adopt | Unlock | DeleteOrphans)
-    return EndTests() if changes and inputs.observed.tests_running else action
+    return EndTests() if changes and (inputs.observed.tests_running or _are_lost(inputs)) else action
 
 
 def plan_tests(inputs: PlanInput, settled: Wait | Nothing) -> Action | None:
     """Start the tests that are due, or end those that may not go on; `settled` is what the plan has decided so far."""
-    if inputs.deleting or inputs.spec.suspend:
-        return EndTests() if inputs.observed.tests_running else None
-    release = _testable_release(inputs)
+    release, lost = _testable_release(inputs), _are_lost(inputs)
+    if inputs.deleting or inputs.spec.suspend or (lost and not _are_repeated(inputs, release)):
+        return EndTests() if inputs.observed.tests_running or lost else None
     if release is None or inputs.observed.tests_running:
         return None
     last, in_progress = inputs.test, isinstance(settled, Wait) and settled.reason == Reason.PROGRESSING
@@ -59,6 +59,20 @@ def plan_tests(inputs: PlanInput, settled: Wait | Nothing) -> Action | None:
     if last is not None and unfinished and last.requested:
         return requested
     return StartTests(settled) if due else None
+
+
+def _are_lost(inputs: PlanInput) -> bool:
+    """Return whether the status tells of tests that run, but none do: the operator was killed."""
+    last, observed = inputs.test, inputs.observed
+    running = last is not None and last.outcome is TestOutcome.RUNNING
+    return running and not observed.tests_running and observed.releases_unavailable is None
+
+
+def _are_repeated(inputs: PlanInput, release: ObservedRelease | None) -> bool:
+    """Return whether tests that are lost run again, though perhaps only when the release is healthy again."""
+    if release is None or inputs.test is None:
+        return False
+    return inputs.requests.test or inputs.test.requested or _follow_deployment(inputs, release)
 
 
 def plan_after_failed_tests(inputs: PlanInput) -> Action | None:
@@ -88,9 +102,13 @@ def _testable_release(inputs: PlanInput) -> ObservedRelease | None:
 
 def _is_due_after_deployment(inputs: PlanInput, release: ObservedRelease, settled: Wait | Nothing) -> bool:
     """Return whether an install or upgrade made the revision, which has become healthy, and tests are to follow."""
+    healthy = settled.at_rest and inputs.health is HealthStatus.HEALTHY
+    return healthy and _follow_deployment(inputs, release)
+
+
+def _follow_deployment(inputs: PlanInput, release: ObservedRelease) -> bool:
     attempt = inputs.attempt
     if not inputs.spec.test.enabled or attempt is None or attempt.action not in (INSTALL, UPGRADE):
         return False
     deployed_it = attempt.outcome is not AttemptOutcome.FAILED and attempt.digests == release.digests
-    healthy = settled.at_rest and inputs.health is HealthStatus.HEALTHY
-    return deployed_it and healthy and inputs.held_revision is None
+    return deployed_it and inputs.held_revision is None

@@ -89,7 +89,8 @@ async def end_tests(request: ReconcileRequest, context: ReconcilerContext) -> No
     run = request.draft.test
     if run is None:
         return
-    message = f"the tests of revision {run.revision} were ended, because the release is changed, suspended or removed"
+    why = "they are disabled, or the release is changed, suspended or removed"
+    message = f"the tests of revision {run.revision} were ended, because {why}"
     run = replace(run, outcome=TestOutcome.INTERRUPTED, last_at=context.clock.now(), message=message)
     request.draft = replace(request.draft, test=run)
     context.events.record(request.raw, reason="TestInterrupted", message=message)

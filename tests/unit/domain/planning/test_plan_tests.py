@@ -52,12 +52,13 @@ from xapp_operator.domain.planning.plan_input import (
     UPGRADE,
     AnnotationRequests,
     AttemptOutcome,
+    ObservedRelease,
     PastRevision,
     PlanInput,
     TestOutcome,
     TestRun,
 )
-from xapp_operator.errors import ChartNotFound
+from xapp_operator.errors import ApiUnavailable, ChartNotFound
 
 REQUESTED = AnnotationRequests(test=True)
 UPGRADED = attempt(AttemptOutcome.SUCCEEDED, action=UPGRADE)
@@ -160,6 +161,41 @@ def test_tests_end_before_the_release_changes_and_when_it_is_left_alone(options:
     running = {"observed": {"tests_running": True}}
     assert plan(settled(**options, **running)) == EndTests()
     assert not isinstance(plan(settled(**options, requests=REQUESTED)), EndTests | StartTests)
+
+
+@pytest.mark.parametrize(
+    ("options", "ended"),
+    [
+        ({}, False),
+        ({"health": HealthStatus.PROGRESSING}, False),
+        ({"health": HealthStatus.DEGRADED}, False),
+        ({"wanted": with_tests(enabled=False)}, True),
+        ({"wanted": with_tests(enabled=False), "requests": REQUESTED}, False),
+        ({"wanted": with_tests().model_copy(update={"suspend": True})}, True),
+        ({"deleting": True}, True),
+        ({"desired": OLD}, True),
+        ({"there": None}, True),
+        ({"there": release(owner="other")}, True),
+        ({"there": release(digests=OLD), "last": attempt(AttemptOutcome.UNHEALTHY)}, True),
+        ({"held": 2, "last": attempt(AttemptOutcome.RELEASED, action=ROLLBACK)}, True),
+        ({"observed": {"releases_unavailable": ApiUnavailable("down")}}, False),
+    ],
+)
+@pytest.mark.parametrize("revision", [1, 2])
+def test_tests_that_were_lost_are_ended_if_they_are_not_repeated(
+    options: dict[str, Any], revision: int, *, ended: bool
+) -> None:
+    inputs = settled(test=run(TestOutcome.RUNNING, revision=revision, last_at=NOW), **options)
+    assert (plan(inputs) == EndTests()) is ended
+    over = replace(inputs, test=run(TestOutcome.INTERRUPTED, revision=revision, last_at=NOW))
+    assert plan(over) != EndTests()
+
+
+@pytest.mark.parametrize("there", [release(), release(FAILED, earlier=DEPLOYED_BEFORE)])
+def test_requested_tests_that_were_lost_are_repeated_on_what_is_deployed(there: ObservedRelease) -> None:
+    lost = run(TestOutcome.RUNNING, requested=True, last_at=NOW)
+    action = plan(settled(there=there, test=lost, wanted=with_tests(enabled=False)))
+    assert (action == EndTests()) is (there.status == FAILED)
 
 
 def test_failed_tests_roll_back_only_if_the_spec_says_so() -> None:
