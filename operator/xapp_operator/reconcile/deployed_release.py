@@ -29,12 +29,14 @@ async def load_deployed_release(
     If the manifest cannot be read, `context.unreadable_manifests` says why.
 
     Raises:
-        KubeError: when the record cannot be read.
+        KubeError: when the record cannot be read, or is gone meanwhile.
         ReleaseRecordDamaged: when the record cannot be decoded.
     """
     key, namespace = xapp.key, xapp.metadata.namespace
     is_known = context.monitor.has_inventory(key) or key in context.unreadable_manifests
-    newest = context.release_watch.revisions(namespace, xapp.release_name)[-1]
+    newest = context.release_watch.get_revision(namespace, xapp.release_name, revision)
+    if newest is None:
+        raise NotFound(f"revision {revision} of {xapp.release_name} went away while the release was looked at")
     was_found = release_digests(draft.release) in (None, label_digests(newest))  # else its number was used again
     if draft.release.revision == revision and is_known and was_found:
         return draft.release

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.fakes.helm_by_hand import roll_back_by_hand
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.operator import BROKEN, Kill
 from tests.support.helm_tests import ENABLED, FAILS, deploy, events, last_test, outcome_of, wait_tested
 from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
 
 ROLLBACK = {**ENABLED, "onFailure": "rollback"}
 KILLS = [None, *range(10)]
@@ -94,6 +96,25 @@ def test_a_release_that_the_operator_installs_again_is_tested_again(settings: Se
 
     history = run_history(settings, play)
     assert events(history) == [("Normal", "TestSucceeded", "1 test of revision 1 passed")] * 2
+
+
+@pytest.mark.parametrize("later", [0.1, 0.5, 1.5])
+def test_a_release_that_goes_away_while_it_is_looked_at_is_gone(settings: Settings, later: float) -> None:
+    def read_slowly(request: ApiRequest) -> float:
+        return 1.0 if request.method == "GET" and "/secrets/" in request.path else 0.0
+
+    async def play(history: History) -> None:
+        history.cluster.server.lag = 0.0
+        history.install_by_hand("one")
+        history.create(tag="two", adopt=True)
+        await history.cluster.wait(60.0)
+        history.cluster.latency = read_slowly
+        roll_back_by_hand(history, 1)
+        await history.cluster.wait(later)
+        history.uninstall_by_hand()
+
+    history = run_history(settings, play)
+    assert (history.outcome, history.cluster.revisions) == ("Ready InstallSucceeded", {1: "deployed"})
 
 
 def test_what_is_known_of_a_release_that_is_gone_is_not_told_any_more(settings: Settings) -> None:
