@@ -98,6 +98,24 @@ def test_a_release_that_the_operator_installs_again_is_tested_again(settings: Se
     assert events(history) == [("Normal", "TestSucceeded", "1 test of revision 1 passed")] * 2
 
 
+@pytest.mark.parametrize("healed", [True, False])
+def test_a_first_install_that_was_never_healthy_is_made_again_when_it_is_removed(
+    settings: Settings, *, healed: bool
+) -> None:
+    never_healthy = "NotReady HealthCheckFailed"
+
+    async def play(history: History) -> None:
+        history.create(tag=BROKEN)
+        assert await history.cluster.wait_for(lambda: history.outcome == never_healthy, seconds=100.0)
+        if healed:
+            history.cluster.healed = True  # of images of new pods
+        history.uninstall_by_hand()
+
+    history = run_history(settings, play)
+    assert history.outcome == ("Ready InstallSucceeded" if healed else never_healthy)
+    assert [each.command for each in history.helm_steps] == ["install", "install"]
+
+
 @pytest.mark.parametrize("later", [0.1, 0.5, 1.5])
 def test_a_release_that_goes_away_while_it_is_looked_at_is_gone(settings: Settings, later: float) -> None:
     def read_slowly(request: ApiRequest) -> float:

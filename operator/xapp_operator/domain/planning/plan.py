@@ -34,7 +34,8 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     to those of before, of this generation, failed
     chart or values are not available                           Wait
     an attempt at the same digests failed                       Wait with back-off; then Rollback, or Wait, stalled
-    no release; failed and never deployed; uninstalled          Install, once all of dependsOn are Ready
+    no release; failed and never deployed; uninstalled          Install, once all of dependsOn are Ready; also after a
+                                                                first install that was never healthy
     deployed from other digests, failed after a good revision,  Upgrade, likewise
     an older revision was made since, by another helm
     deployed by a person from the same digests, with adopt      Adopt

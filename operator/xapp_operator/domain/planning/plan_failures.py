@@ -16,6 +16,7 @@ from xapp_operator.domain.planning.plan_input import (
     INSTALL,
     ROLLBACK,
     UNINSTALL,
+    UNINSTALLED,
     UPGRADE,
     Attempt,
     AttemptOutcome,
@@ -56,6 +57,8 @@ def _plan_after_helm_failure(inputs: PlanInput, last: Attempt) -> Action | None:
 def _plan_after_unhealthy(inputs: PlanInput, last: Attempt) -> Action | None:
     if inputs.desired_is_deployed:
         return None if inputs.health is HealthStatus.HEALTHY else plan_health_timeout(inputs, last)
+    if last.action == INSTALL and (inputs.release is None or inputs.release.status == UNINSTALLED):
+        return None  # somebody has removed what was never healthy: nothing is left that could become so
     return _retry_rollback(inputs) or Wait(last.reason, last.message, stalled=True)
 
 

@@ -24,7 +24,7 @@ from tests.unit.domain.planning.plan_inputs import (
 )
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
-from xapp_operator.domain.planning.actions import Action, Nothing, RejectRollback, Rollback, Upgrade, Wait
+from xapp_operator.domain.planning.actions import Action, Install, Nothing, RejectRollback, Rollback, Upgrade, Wait
 from xapp_operator.domain.planning.plan import plan
 from xapp_operator.domain.planning.plan_input import (
     HEALTH_PENDING,
@@ -155,6 +155,12 @@ NOT_HEALTHY = [
     case("rollback-left-behind", there(JUDGED, BROKEN_ROLLBACK), Rollback(1)),
     case("removed-by-hand", there(JUDGED, None), STALLED),
     case("uninstalled-by-hand", there(JUDGED, replace(UNDONE, status="uninstalled")), STALLED),
+    case("first-install-removed-by-hand", there(NEVER, None), Install()),
+    case(
+        "first-install-uninstalled-by-hand",
+        there(NEVER, release("uninstalled", revision=1)),
+        Install(replace=True),
+    ),
     case(
         "first-install-in-time",
         awaited(for_seconds=TIMEOUT - 1.0, action=INSTALL),
