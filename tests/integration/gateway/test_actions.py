@@ -98,6 +98,11 @@ def test_actions_without_an_effect_are_409(deployed: GatewayClient) -> None:
 HELD = {**ready_status(), "heldRevision": 1}
 CYCLE = "dependsOn forms a cycle: a → b → a. Remove one of these dependencies"
 IN_A_CYCLE = json.loads(json.dumps(stalled_status()).replace("ChartPullFailed", "DependencyNotReady"))
+FAILED_UPGRADE = {
+    **stalled_status(),
+    "release": {"name": XAPP_NAME, "revision": 1},
+    "history": [{"revision": 2, "status": "failed"}, {"revision": 1, "status": "deployed"}],
+}
 IN_A_CYCLE["conditions"][1]["message"] = CYCLE
 
 
@@ -107,8 +112,9 @@ IN_A_CYCLE["conditions"][1]["message"] = CYCLE
         (HELD, "force", "it is held at revision 1 after a rollback. Change values, version or another field"),
         (IN_A_CYCLE, "force", CYCLE),
         (stalled_status(), "test", "nothing is deployed. written by a test"),
+        (FAILED_UPGRADE, "test", "revision 2, the newest one, is failed. written by a test"),
     ],
-    ids=["held", "cycle", "nothing deployed"],
+    ids=["held", "cycle", "nothing deployed", "failed upgrade"],
 )
 def test_what_the_operator_would_reject_is_409(
     deployed: GatewayClient, status: JsonObject, refused: str, message: str

@@ -12,6 +12,7 @@ from functools import lru_cache
 from sys import intern
 from typing import Final, NamedTuple
 
+import orjson
 from pydantic import BaseModel
 
 from xapp_operator.api.conditions import READY, STALLED
@@ -104,10 +105,10 @@ class XAppEntry:
     `release` is the name of its Helm release, also before there is one; `source` is one of SOURCES. `record_json` is
     its record in a list, which begins with its summary, and `details_json` what its own page adds. `sort_keys` holds
     (value, uid) for each of XAPP_SORTS, and `filter_fields` what filters look at. `archive` is the name of the
-    ChartArchive that it uses, or empty, and `repository` that of its ChartRepository; `depends_on` names XApps of its
-    namespace. `handled` has the annotations that the operator has handled. `tests_pending` means that the tests of its
-    chart run, or are run again. `hook` is the one that Helm waits for, or that failed. `held_revision` is the one that
-    a requested rollback holds.
+    ChartArchive that it uses, or empty, and `repository` that of its ChartRepository; `depends_on` names XApps of
+    its namespace. `handled` has the annotations that the operator has handled. `tests_pending` means that the tests
+    of its chart run, or are run again. `test_run` tells one run from another; it is empty if there was none. `hook`
+    is the one that Helm waits for, or that failed. `held_revision` is the one that a requested rollback holds.
     """
 
     namespace: str
@@ -129,6 +130,7 @@ class XAppEntry:
     depends_on: tuple[str, ...] = ()
     handled: tuple[HandledRequest, ...] = ()
     tests_pending: bool = False
+    test_run: bytes = b""
     hook: HookObject | None = None
     held_revision: int | None = None
 
@@ -139,6 +141,11 @@ class XAppEntry:
     @property
     def key(self) -> tuple[str, str]:
         return self.namespace, self.name
+
+    @property
+    def message(self) -> str:
+        """Return the message of its record, which is read from its JSON at each call."""
+        return text(orjson.loads(self.record_json), "message")
 
     @property
     def memory_bytes(self) -> int:
@@ -205,6 +212,7 @@ def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
             HandledRequest(field, value) for field, value in obj(status, "handled").items() if isinstance(value, str)
         ),
         tests_pending=text(obj(status, "lastTest"), "outcome") in _TESTS_PENDING,
+        test_run=pack_test_run(status),
         hook=HookObject(text(hook, "kind"), text(hook, "name")) if hook else None,
         held_revision=(integer(status, "heldRevision") or None) if is_current else None,
     )
@@ -226,6 +234,7 @@ def build_entry(
     depends_on: tuple[str, ...] = (),
     handled: tuple[HandledRequest, ...] = (),
     tests_pending: bool = False,
+    test_run: bytes = b"",
     hook: HookObject | None = None,
     held_revision: int | None = None,
 ) -> XAppEntry:
@@ -246,6 +255,7 @@ def build_entry(
         depends_on: names of the XApps that it depends on.
         handled: annotations that the operator has handled.
         tests_pending: whether the tests of its chart run, or are run again.
+        test_run: what tells the last run of the tests from another one.
         hook: the hook that Helm waits for, or that failed.
         held_revision: the revision that a requested rollback holds.
     """
@@ -291,9 +301,16 @@ def build_entry(
         depends_on=depends_on,
         handled=handled,
         tests_pending=tests_pending,
+        test_run=test_run,
         hook=hook,
         held_revision=held_revision,
     )
+
+
+def pack_test_run(status: JsonObject) -> bytes:
+    """Return what tells the last run of the tests in the status of an XApp from another one; empty if there is none."""
+    run = obj(status, "lastTest")
+    return pack_json({field: value for field, value in run.items() if field != "message"}) if run else b""
 
 
 @lru_cache(maxsize=4096)

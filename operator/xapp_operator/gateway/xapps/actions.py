@@ -13,6 +13,7 @@ from xapp_operator.api.names import (
     ANNOTATION_RETRY_AT,
     ANNOTATION_TEST_AT,
 )
+from xapp_operator.domain.planning.plan_input import DEPLOYED
 from xapp_operator.errors import Conflict, FieldError, FormInvalid, NotFound
 from xapp_operator.gateway.catalog.records import HandledRequest
 from xapp_operator.gateway.deploy.preconditions import ExpectedXApp, patch_xapp
@@ -26,10 +27,12 @@ ANNOTATION_ACTIONS: Final = {
     "test": (ANNOTATION_TEST_AT, "testAt"),
 }
 """Action → its annotation, and the field of `status.handled` that has its last handled value."""
+RECONCILE: Final = "reconcile"
 SUSPEND: Final = "suspend"
 RESUME: Final = "resume"
 TEST: Final = "test"
 FORCE: Final = "force"
+SUSPENDED_OBSTACLE: Final = f"it is suspended. {RESUME} it first"
 _ALLOWED_WHILE_DELETED: Final = "retry"
 
 
@@ -123,6 +126,14 @@ def _find_obstacle(xapp: JsonObject, action: str) -> str | None:
         return None
     if action == FORCE and text(stalled, "reason") == Reason.DEPENDENCY_NOT_READY:
         return text(stalled, "message")
-    if action == TEST and "release" not in status:
-        return f"nothing is deployed. {text(stalled, 'message')}"
-    return None
+    untestable = _find_untestable(status) if action == TEST else None
+    return untestable and f"{untestable}. {text(stalled, 'message')}"
+
+
+def _find_untestable(status: JsonObject) -> str | None:
+    if "release" not in status:
+        return "nothing is deployed"
+    newest = next(iter(items(status, "history")), {})
+    if text(newest, "status", DEPLOYED) == DEPLOYED:
+        return None
+    return f"revision {integer(newest, 'revision')}, the newest one, is {text(newest, 'status')}"

@@ -16,8 +16,14 @@ from starlette.responses import Response
 from tests.support.gateway import offline_gateway
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
 from xapp_operator.api.json import JsonObject
+from xapp_operator.errors import Conflict
 from xapp_operator.gateway.catalog.records import HandledRequest, build_xapp_entry
-from xapp_operator.gateway.routes.xapps.deployment_response import Completion, WriteOptions, deletion_response
+from xapp_operator.gateway.routes.xapps.deployment_response import (
+    Completion,
+    WriteOptions,
+    deletion_response,
+    deployment_response,
+)
 from xapp_operator.gateway.state import Gateway
 
 HANDLED: Final = {"rollbackTo": "1@ours"}
@@ -88,6 +94,61 @@ def test_a_change_is_not_done_while_the_xapp_is_suspended(
     assert (completion.is_settled(entry), completion.is_done(entry)) == (settled, done)
 
 
+REQUEST: Final = HandledRequest("testAt", "2026-11-30T02:00:00.000000+00:00")
+TESTED: Final[dict[str, Any]] = {"handled": {"testAt": REQUEST.value}}
+OLD_RUN: Final[dict[str, Any]] = {
+    "lastTest": {"revision": 1, "outcome": "Failed", "firstAt": "2026-11-20T08:00:00Z", "message": "a"}
+}
+NEW_RUN: Final[dict[str, Any]] = {
+    "lastTest": {"revision": 1, "outcome": "Failed", "firstAt": "2026-11-30T02:00:01Z", "message": "a"}
+}
+RUNNING: Final[dict[str, Any]] = {"lastTest": {**NEW_RUN["lastTest"], "outcome": "Running"}}
+STALLED: Final[dict[str, Any]] = {"conditions": conditions(Ready="False", Stalled="True")}
+
+
+@pytest.mark.parametrize(
+    ("status", "settled", "rejection"),
+    [
+        pytest.param(OLD_RUN, False, None, id="not handled yet"),
+        pytest.param({**RUNNING, **TESTED}, False, None, id="they run"),
+        pytest.param({**NEW_RUN, **TESTED}, True, None, id="they failed"),
+        pytest.param({**OLD_RUN, **TESTED}, True, None, id="they ran twice in one second"),
+        pytest.param({**NEW_RUN, **TESTED, **STALLED}, True, None, id="they ran while it was stalled"),
+        pytest.param({**OLD_RUN, **STALLED}, False, None, id="stalled, and not handled yet"),
+        pytest.param({**OLD_RUN, **TESTED, **STALLED}, True, "this is why", id="stalled, and not run again"),
+        pytest.param(
+            {**OLD_RUN, **TESTED, "phase": "Suspended"}, True, "it is suspended. resume it first", id="suspended"
+        ),
+    ],
+)
+def test_tests_that_the_operator_rejected_are_told_from_those_that_ended(
+    status: dict[str, Any], settled: bool, rejection: str | None
+) -> None:
+    completion = Completion.tested(raw_xapp(status={**ready_status(), **OLD_RUN}), REQUEST)
+    entry = build_xapp_entry(raw_xapp(status={**ready_status(), **status}))
+    assert (completion.is_settled(entry), completion.find_rejection(entry)) == (settled, rejection)
+
+
+async def test_a_rejected_request_is_a_conflict_that_tells_why(gateway: Gateway) -> None:
+    requested = raw_xapp(metadata={"resourceVersion": "1"}, status={**ready_status(), **OLD_RUN})
+    answer = asyncio.create_task(
+        deployment_response(request_to(gateway), requested, WAITS, completion=Completion.tested(requested, REQUEST))
+    )
+    assert await is_waiting(answer)
+    rejected: JsonObject = {**ready_status(), **OLD_RUN, **TESTED, **STALLED}
+    gateway.cache.store_written(raw_xapp(metadata={"resourceVersion": "2"}, status=rejected))
+    with pytest.raises(Conflict, match="has no effect on the xApp acme-ran-hello now: this is why"):
+        await asyncio.wait_for(answer, ANSWER_SECONDS)
+
+
+@pytest.mark.parametrize("others", [STALLED, {"phase": "Degraded"}], ids=["stalled", "degraded"])
+def test_a_reconcile_is_done_when_it_is_handled_whatever_it_found(others: dict[str, Any]) -> None:
+    completion = Completion.observed(REQUEST)
+    for status, done in (({}, False), (TESTED, True)):
+        entry = build_xapp_entry(raw_xapp(status={**ready_status(), **others, **status}))
+        assert (completion.is_settled(entry), completion.is_done(entry)) == (done, done)
+
+
 @pytest.fixture
 async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
     settings, opened = offline_gateway(tmp_path)
@@ -107,7 +168,12 @@ def deleted(version: int = 1, **status: Any) -> JsonObject:
 
 
 def answer_of(gateway: Gateway) -> asyncio.Task[Response]:
-    """Return the answer to a deletion that waits; the client stays connected."""
+    """Return the answer to a deletion that waits."""
+    return asyncio.create_task(deletion_response(request_to(gateway), deleted(), WAITS))
+
+
+def request_to(gateway: Gateway) -> Request:
+    """Return a request whose client stays connected."""
     app = Starlette()
     app.state.gateway = gateway
 
@@ -115,8 +181,7 @@ def answer_of(gateway: Gateway) -> asyncio.Task[Response]:
         await asyncio.Event().wait()
         raise AssertionError
 
-    request = Request({"type": "http", "app": app}, receive)
-    return asyncio.create_task(deletion_response(request, deleted(), WAITS))
+    return Request({"type": "http", "app": app}, receive)
 
 
 async def is_waiting(answer: asyncio.Task[Response]) -> bool:

@@ -30,7 +30,7 @@ from xapp_operator.gateway.routes.xapps.deployment_response import (
 from xapp_operator.gateway.schemas.records import XAppRecord
 from xapp_operator.gateway.schemas.xapps import ActionBody
 from xapp_operator.gateway.state import get_gateway
-from xapp_operator.gateway.xapps.actions import SUSPEND, TEST, request_action, require_known_action
+from xapp_operator.gateway.xapps.actions import RECONCILE, SUSPEND, TEST, request_action, require_known_action
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
@@ -43,7 +43,11 @@ router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute
         "requestBody": json_body(ActionBody),
     },
     responses=document_responses(
-        (200, "Done in time (`wait`): the xApp is ready or suspended, or its tests have ended.", XAppRecord),
+        (
+            200,
+            "Done in time (`wait`): the xApp is ready or suspended, its tests have ended, or the operator has looked.",
+            XAppRecord,
+        ),
         (202, "Accepted. The record at Location shows the progress.", XAppRecord),
         problems={
             **BODY_PROBLEMS,
@@ -68,7 +72,9 @@ async def act(request: Request) -> Response:
     if action == SUSPEND:
         completion = Completion.suspended(stored)
     elif action == TEST and handled is not None:
-        completion = Completion.tested(handled)
+        completion = Completion.tested(stored, handled)
+    elif action == RECONCILE and handled is not None:
+        completion = Completion.observed(handled)
     else:
         completion = Completion.ready(stored, handled=handled)
     return await deployment_response(request, stored, options, completion=completion)

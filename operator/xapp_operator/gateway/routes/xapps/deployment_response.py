@@ -13,13 +13,15 @@ from starlette.responses import Response
 from xapp_operator.api.json import JsonObject, integer, obj
 from xapp_operator.api.models import Phase
 from xapp_operator.config import Settings
-from xapp_operator.gateway.catalog.records import HandledRequest, XAppEntry, build_xapp_entry
+from xapp_operator.errors import Conflict
+from xapp_operator.gateway.catalog.records import HandledRequest, XAppEntry, build_xapp_entry, pack_test_run
 from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 from xapp_operator.gateway.http.openapi import PRETTY_PARAMETER, document_parameter, if_match_parameter
 from xapp_operator.gateway.http.requests.query import StrictQuery
 from xapp_operator.gateway.http.responses.json_responses import json_response
 from xapp_operator.gateway.http.responses.streaming import run_until_one_ends, wait_for_disconnect
 from xapp_operator.gateway.state import get_gateway
+from xapp_operator.gateway.xapps.actions import SUSPENDED_OBSTACLE
 
 WRITE_PARAMETERS: Final = ("dryRun", "wait", "pretty")
 
@@ -67,10 +69,14 @@ SettledCheck: TypeAlias = Callable[[XAppEntry], bool]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What the answer to a change waits for: until `is_settled`. It is a success if the xApp then `is_done`."""
+    """What the answer to a change waits for: until `is_settled`. It is a success if the xApp then `is_done`.
+
+    It is a conflict if `find_rejection` then tells why the operator has done nothing of what was asked for.
+    """
 
     is_settled: SettledCheck
     is_done: SettledCheck
+    find_rejection: Callable[[XAppEntry], str | None] = lambda _: None
 
     @classmethod
     def ready(cls, xapp: JsonObject, *, handled: HandledRequest | None = None) -> Completion:
@@ -108,13 +114,34 @@ class Completion:
         )
 
     @classmethod
-    def tested(cls, handled: HandledRequest) -> Completion:
-        """Wait until the tests that `handled` asks for have ended, however they ended."""
+    def tested(cls, xapp: JsonObject, handled: HandledRequest) -> Completion:
+        """Wait until the tests of `xapp` that `handled` asks for have ended, however they ended.
 
-        def is_tested(entry: XAppEntry) -> bool:
+        An xApp that is stalled or suspended without a new run was not tested. Elsewhere, the operator rejects no tests,
+        and two runs within one second look the same.
+        """
+        last_run = pack_test_run(obj(xapp, "status"))
+
+        def is_settled(entry: XAppEntry) -> bool:
             return handled.is_among(entry.handled) and not entry.tests_pending
 
-        return cls(is_settled=is_tested, is_done=is_tested)
+        def find_rejection(entry: XAppEntry) -> str | None:
+            if not is_settled(entry) or entry.test_run != last_run:
+                return None
+            if entry.phase == Phase.SUSPENDED.value:
+                return SUSPENDED_OBSTACLE
+            return entry.message if entry.stalled else None
+
+        return cls(is_settled=is_settled, is_done=is_settled, find_rejection=find_rejection)
+
+    @classmethod
+    def observed(cls, handled: HandledRequest) -> Completion:
+        """Wait until the operator has looked at the xApp because of `handled`, whatever it found."""
+
+        def is_observed(entry: XAppEntry) -> bool:
+            return handled.is_among(entry.handled)
+
+        return cls(is_settled=is_observed, is_done=is_observed)
 
     @classmethod
     def suspended(cls, xapp: JsonObject) -> Completion:
@@ -133,6 +160,9 @@ async def deployment_response(
     """Return the record of an XApp that was just written, after waiting for it when `options` ask for that.
 
     By default, it waits until the xApp is ready.
+
+    Raises:
+        Conflict: the operator has rejected what was asked for.
     """
     gateway = get_gateway(request)
     gateway.cache.store_written(xapp)
@@ -143,6 +173,8 @@ async def deployment_response(
         current = gateway.store.get(*entry.key)
         if current is not None and current.uid == entry.uid:
             entry = current
+            if (obstacle := completion.find_rejection(current)) is not None:
+                raise Conflict(f"the request has no effect on the xApp {entry.name} now: {obstacle}")
             status = 200 if completion.is_done(current) else 202
     location = f"/api/xapps/{entry.namespace}/{entry.name}"
     return json_response(entry.record_json, status=status, pretty=options.pretty, headers={"Location": location})
