@@ -1,4 +1,4 @@
-"""Finds the pod of a hook of a chart."""
+"""Finds the pod of a hook of a chart, and tells the objects of its tests from others with the same name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,19 @@ from xapp_operator.kube.resources import PODS
 
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"
 JOB_PODS_MAX: Final = 50
+
+_TEST_EVENTS: Final = frozenset({"test", "test-success"})  # the latter is of Helm 2 (manifest_sorter.go)
+
+
+def is_hook_object(found: JsonObject) -> bool:
+    """Return whether an object was created as a hook of a chart."""
+    return HELM_HOOK in obj(obj(found, "metadata"), "annotations")
+
+
+def is_test_object(found: JsonObject) -> bool:
+    """Return whether an object was created as a test of a chart."""
+    events = text(obj(obj(found, "metadata"), "annotations"), HELM_HOOK).split(",")
+    return any(each.strip().lower() in _TEST_EVENTS for each in events)
 
 
 async def find_hook_pod(kube: KubeReader, *, kind: str, name: str, namespace: str) -> JsonObject | None:
@@ -26,4 +39,4 @@ async def find_hook_pod(kube: KubeReader, *, kind: str, name: str, namespace: st
         return None
     # Another pod may have that name by now.
     pods = await first_page(kube, PODS, namespace, limit=JOB_PODS_MAX, field_selector=f"metadata.name={name}")
-    return next((pod for pod in pods if HELM_HOOK in obj(obj(pod, "metadata"), "annotations")), None)
+    return next((pod for pod in pods if is_hook_object(pod)), None)

@@ -20,7 +20,7 @@ from xapp_operator.api.status_parts import HookReference
 from xapp_operator.common.text import shorten_line
 from xapp_operator.domain.health.pod_health import pod_root_cause, workload_root_cause
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome
-from xapp_operator.errors import HelmTimeout, HookFailed, XAppError
+from xapp_operator.errors import HelmTimeout, HookFailed, KubeError, XAppError
 from xapp_operator.helm.releases.release_storage import Hook
 from xapp_operator.kube.reader import KubeReader, first_page
 from xapp_operator.kube.resources import EVENTS
@@ -45,6 +45,17 @@ class HookReport:
 
     hook: HookReference
     cause: str
+    namespace: str = ""
+    """Of the hook, if it is not that of the release: then the status has no reference, as readers look for it here."""
+
+    @property
+    def reference(self) -> HookReference | None:
+        return None if self.namespace else self.hook
+
+    @property
+    def description(self) -> str:
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.hook.kind} {self.hook.name}{where}"
 
 
 @dataclass(slots=True)
@@ -81,7 +92,7 @@ async def explain_failure(
     if found is None:
         return attempt, error.message
     message = f"{error.message}; last seen: {found.cause}" if found.cause else error.message
-    return replace(attempt, hook=found.hook), message
+    return replace(attempt, hook=found.reference), message
 
 
 async def find_hook_report(request: ReconcileRequest, context: ReconcilerContext) -> HookReport | None:
@@ -100,7 +111,13 @@ async def find_hook_report(request: ReconcileRequest, context: ReconcilerContext
     if hook is None:
         return None
     reference = HookReference(kind=shorten_line(hook.kind, NAME_MAX), name=shorten_line(hook.name, NAME_MAX))
-    return HookReport(reference, await _find_cause(context.kube, hook, namespace=namespace))
+    if hook.namespace in ("", namespace):
+        return HookReport(reference, await _find_cause(context.kube, hook, namespace=namespace))
+    cause = ""
+    client = context.impersonation.client_for(request.xapp)  # a record can name any namespace
+    with contextlib.suppress(KubeError):
+        cause = await _find_cause(client, hook, namespace=hook.namespace)
+    return HookReport(reference, cause, shorten_line(hook.namespace, NAME_MAX))
 
 
 async def _report(request: ReconcileRequest, context: ReconcilerContext, reports: HookReports) -> None:
@@ -121,7 +138,7 @@ async def _report(request: ReconcileRequest, context: ReconcilerContext, reports
 
 def _newest(found: HookReport | None, last: HookReport | None) -> HookReport | None:
     """Return what is known of the hook: helm may have deleted its pod, or Kubernetes at the deadline of the Job."""
-    if found is None or (last is not None and last.hook == found.hook and not found.cause):
+    if found is None or (last is not None and last.description == found.description and not found.cause):
         return last
     return found
 
@@ -143,12 +160,13 @@ async def _write(request: ReconcileRequest, context: ReconcilerContext, report: 
     status = copy.deepcopy(obj(before, "status"))
     if text(obj(status, "lastAttempt"), "outcome") != AttemptOutcome.RUNNING:
         return  # the status does not tell of the step yet
-    what = f"it waits for the hook {report.hook.kind} {report.hook.name}"
+    what = f"it waits for the hook {report.description}"
     addition = f"{what}: {report.cause}" if report.cause else what
     for condition in items(status, "conditions"):
         if condition.get("type") in (READY, RECONCILING):
             condition["message"] = f"{text(condition, 'message')}; {addition}"
-    obj(status, "lastAttempt")["hook"] = {"kind": report.hook.kind, "name": report.hook.name}
+    if (reference := report.reference) is not None:
+        obj(status, "lastAttempt")["hook"] = {"kind": reference.kind, "name": reference.name}
     written: JsonObject | None = await context.status_writer.write(before, status)
     if written is not None:
         keep_written(context.xapps, context.queue, before, written)

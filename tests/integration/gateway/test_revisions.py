@@ -12,7 +12,7 @@ import yaml
 from tests.integration.gateway.caller_factory import CallerFactory
 from tests.integration.gateway.gateway_client import XAPP_NAME, GatewayClient
 from tests.integration.gateway.test_releases import registered, report
-from tests.support.apiserver import SECRETS, JsonObject
+from tests.support.apiserver import NAMESPACES, SECRETS, JsonObject
 from tests.support.charts import chart_archive
 from tests.support.helm_user import HelmUser
 from tests.support.vendor_charts import drax_chart
@@ -37,7 +37,9 @@ def hook(name: str, kind: str = "Pod", **metadata: Any) -> str:
     head = {"Pod": "apiVersion: v1\nkind: Pod", "Job": "apiVersion: batch/v1\nkind: Job"}[kind]
     spec = f"spec: {pod}" if kind == "Pod" else f"spec: {{backoffLimit: 0, template: {{spec: {pod}}}}}"
     labels = "{xapp-operator.io/test-fail: OOMKilled}" if metadata.get("fails") else "{}"
-    return f"{head}\nmetadata: {{name: {name}, labels: {labels}, annotations: {{helm.sh/hook: test}}}}\n{spec}\n"
+    where = f"namespace: {metadata['namespace']}, " if "namespace" in metadata else ""
+    annotations = "{helm.sh/hook: test}"
+    return f"{head}\nmetadata: {{name: {name}, {where}labels: {labels}, annotations: {annotations}}}\n{spec}\n"
 
 
 def fetch(client: GatewayClient, what: str, *, name: str = XAPP_NAME, **query: Any) -> httpx.Response:
@@ -172,6 +174,28 @@ def test_a_failed_test_is_shown_and_the_log_of_a_foreign_pod_is_not(client: Gate
     foreign = {"containers": [{"name": "one", "image": "registry.example.com/one:1"}]}
     client.api.create(pods, {"metadata": {"name": "ping"}, "spec": foreign})
     assert [each["log"] for each in get_tests(client)] == [None]
+
+
+def test_the_log_of_a_test_in_another_namespace_needs_the_rights_there(
+    client: GatewayClient, helm_user: HelmUser, caller_factory: CallerFactory
+) -> None:
+    elsewhere = f"{client.namespace}-elsewhere"
+    client.api.create(NAMESPACES, {"metadata": {"name": elsewhere}})
+    try:
+        helm_user.install(XAPP_NAME, chart_archive({**FILES, "templates/a.yaml": hook("ping", namespace=elsewhere)}))
+        client.deploy()
+        report(client, 1)
+        own = {"containers": [{"name": "own", "image": "registry.example.com/one:1"}]}
+        client.api.create(PODS.format(client.namespace), {"metadata": {"name": "ping"}, "spec": own})
+        assert helm_user.run_tests(XAPP_NAME)
+        [test] = get_tests(client)
+        assert (test["phase"], bool(test["log"])) == ("Succeeded", True)
+        token = caller_factory.create_account("here", "view")
+        caller_factory.grant("here", group="", secrets=["get", "list"])
+        with caller_factory.client_with_token(token) as here:
+            assert [(each["phase"], each["log"]) for each in get_tests(here)] == [("Succeeded", None)]
+    finally:
+        client.api.delete(f"{NAMESPACES}/{elsewhere}")
 
 
 def test_a_chart_without_tests_has_an_empty_list(released: GatewayClient) -> None:

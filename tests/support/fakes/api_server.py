@@ -440,11 +440,12 @@ def parse_path(path: str) -> Target:
 
 
 def target_of(body: Json, *, namespace: str) -> Target:
-    """Return the target of an object with apiVersion, kind and a name."""
+    """Return the target of an object with apiVersion, kind and a name, in `namespace` if it names no other."""
     group, _, version = str(body["apiVersion"]).rpartition("/")
     kinds = KINDS[group, version]
     plural = next(plural for plural, (kind, _) in kinds.items() if kind == body["kind"])
-    return Target(group, version, plural, namespace if kinds[plural][1] else "", str(body["metadata"]["name"]))
+    where = str(body["metadata"].get("namespace") or namespace)
+    return Target(group, version, plural, where if kinds[plural][1] else "", str(body["metadata"]["name"]))
 
 
 def _notify(watcher: _Watcher, change: _Change, *, due: float) -> None:

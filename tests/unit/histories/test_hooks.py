@@ -39,9 +39,10 @@ PULL_CAUSE = "pod hello-hook: container main: ErrImagePull: no such image"
 ENDED_CAUSE = "pod hello-hook: failed: container main: ended (exit code 1)"
 
 
-def deploy(history: History, *hooks: str, **values: str) -> None:
+def deploy(history: History, *hooks: str, namespace: str = NAMESPACE, **values: str) -> None:
     """Create the XApp with a chart that has these hooks, `hook` if none is named."""
-    files = {f"templates/{name}.yaml": HOOK.replace("NAME", name) for name in hooks or ("hook",)}
+    named = HOOK if namespace == NAMESPACE else HOOK.replace("  labels", f"  namespace: {namespace}\n  labels")
+    files = {f"templates/{name}.yaml": named.replace("NAME", name) for name in hooks or ("hook",)}
     archive = chart_archive({"values.yaml": VALUES, "templates/configmap.yaml": CONFIGMAP, **files})
     stored = chart_archive_manifest(archive, namespace=NAMESPACE)
     history.cluster.create(stored)
@@ -144,6 +145,33 @@ def test_the_hook_that_helm_waits_for_is_named_with_its_problem(settings: Settin
 
     history = run_history(settings, play)
     assert warnings(history) == []
+
+
+@pytest.mark.parametrize("forbidden", [False, True])
+def test_a_hook_in_another_namespace_is_named_with_its_namespace(settings: Settings, *, forbidden: bool) -> None:
+    """Its pod is read as the XApp may, and not looked for in the namespace of the XApp."""
+    elsewhere = Target("", "v1", "pods", "elsewhere", "hello-hook", "status")
+    told = f"helm is installing the chart; {WAITS} in namespace elsewhere"
+
+    def check(request: ApiRequest) -> None:
+        if forbidden and "/namespaces/elsewhere/" in request.path and request.method == "GET":
+            raise Refused(403, "Forbidden", "pods are forbidden")
+
+    async def play(history: History) -> None:
+        history.cluster.refuse = check
+        deploy(history, namespace="elsewhere")
+        found = history.cluster.server.find
+        assert await history.cluster.wait_for(
+            lambda: found("pods", "hello-hook", namespace="elsewhere") is not None, seconds=60.0
+        )
+        waiting = {"phase": "Pending", "containerStatuses": [{"name": "main", "state": {"waiting": PULL}}]}
+        history.cluster.server.patch(elsewhere, {"status": waiting})
+        await history.cluster.wait(7.0)
+        assert message_of(history, "Ready") == (told if forbidden else f"{told}: {PULL_CAUSE}")
+        assert hook_of_attempt(history) is None
+        history.delete()
+
+    run_history(settings, play)
 
 
 def test_the_hook_that_runs_now_is_named(settings: Settings) -> None:

@@ -1,9 +1,11 @@
-"""The tests of a chart: how they ended, from Helm's record, and the logs of their pods, with the caller's token."""
+"""The tests of a chart: how they ended, from Helm's record, and the logs of their pods, with the caller's token.
+
+A test may be in another namespace than its release: there, too, the caller needs the rights.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject
@@ -29,18 +31,20 @@ LOG_SECONDS: Final = 10.0
 async def get_test_report(context: XAppContext, release: ReleaseRecord) -> list[JsonObject]:
     """Return the tests of a revision by name, in the shape of the API; `log` is null where there is none to see."""
     tests = sorted(release.tests, key=lambda test: test.name)[:TESTS_MAX]
-    logs: Sequence[str | None] = [None] * len(tests)
-    if tests and await _may_read_logs(context):
-        limit = asyncio.Semaphore(LOG_CONCURRENCY)
+    may_read_logs = bool(tests) and await _may_read_logs(context)
+    limit = asyncio.Semaphore(LOG_CONCURRENCY)
 
-        async def read(test: Hook) -> str | None:
-            try:
-                async with asyncio.timeout(LOG_SECONDS), limit:
-                    return await _read_test_log(context.caller.client, test, namespace=context.namespace)
-            except (KubeError, TimeoutError):
-                return None
+    async def read(test: Hook) -> str | None:
+        namespace = test.namespace or context.namespace
+        if namespace == context.namespace and not may_read_logs:
+            return None
+        try:
+            async with asyncio.timeout(LOG_SECONDS), limit:
+                return await _read_test_log(context.caller.client, test, namespace=namespace)
+        except (KubeError, TimeoutError):
+            return None
 
-        logs = await asyncio.gather(*map(read, tests))
+    logs = await asyncio.gather(*map(read, tests))
     return [_test_json(test, log) for test, log in zip(tests, logs, strict=True)]
 
 

@@ -17,7 +17,7 @@ from xapp_operator.domain.health.health_result import find_condition
 from xapp_operator.gateway.catalog.records import HookObject
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import PODS
-from xapp_operator.monitor.hook_pods import JOB_LABEL
+from xapp_operator.monitor.hook_pods import JOB_LABEL, is_hook_object
 from xapp_operator.monitor.live_objects import LiveObject
 
 POD_WORKLOADS_MAX: Final = 50
@@ -54,14 +54,16 @@ async def read_pods(
     bare_pods = [live.key[2] for live in in_namespace if live.key[0] == "Pod" and name in (None, live.key[2])][
         :POD_WORKLOADS_MAX
     ]
+    hook_pods: list[str] = []
     if hook is not None and POD_NAME.fullmatch(hook.name):
         if hook.kind == "Job":
             selectors.append(f"{JOB_LABEL}={hook.name}")
         elif hook.kind == "Pod" and name in (None, hook.name):
-            bare_pods.append(hook.name)
+            hook_pods.append(hook.name)
     reads: list[_Read] = [partial(_list_selected, client, each, namespace=namespace, name=name) for each in selectors]
     # Not with get, which is another right.
     reads += [partial(_list_selected, client, None, namespace=namespace, name=each) for each in bare_pods]
+    reads += [partial(_list_hook_pod, client, namespace=namespace, name=each) for each in hook_pods]
     if cron_jobs:
         reads.append(partial(_list_cron_job_pods, client, cron_jobs, namespace=namespace, name=name))
     limit = asyncio.Semaphore(READ_CONCURRENCY)
@@ -97,6 +99,11 @@ async def _list_selected(
         async for page in pages:
             return page.items
     return []
+
+
+async def _list_hook_pod(client: KubeClient, *, namespace: str, name: str) -> list[JsonObject]:
+    pods = await _list_selected(client, None, namespace=namespace, name=name)
+    return [pod for pod in pods if is_hook_object(pod)]  # another pod may have that name
 
 
 async def _list_cron_job_pods(

@@ -22,11 +22,14 @@ from xapp_operator.api.names import HELM_SECRET_PREFIX
 from xapp_operator.config import MIB
 from xapp_operator.domain.planning.plan_input import FAILED, PENDING, SUPERSEDED
 from xapp_operator.errors import HelmError, ReleaseRecordDamaged, ReleaseRecordTooLarge
-from xapp_operator.helm.manifest import manifest_objects, split_documents
+from xapp_operator.helm.manifest import load_documents, manifest_objects, split_documents
 
 RELEASE_BYTES_MAX: Final = 32 * MIB
 JSON_VALUES_MAX: Final = 500_000
 """56 KB in a Secret can hold ten million values, which take a gigabyte once decoded and stop all requests."""
+
+HOOK_MANIFESTS_MAX: Final = 256 * 1024
+"""Characters of all hooks of a record that are read for their namespaces; hooks beyond are as those without one."""
 
 TEST_EVENT: Final = "test"
 BEFORE_HOOK_CREATION: Final = "before-hook-creation"
@@ -81,7 +84,8 @@ class Hook:
     """A hook of a chart, and its last run: without one, phase and times are empty.
 
     It runs at `events`, such as `pre-install`. Without `delete_policies`, helm deletes the old object before it runs
-    the hook again.
+    the hook again. Without a `namespace` in its manifest, which is empty then, helm creates it in that of the release.
+    Whoever may write Secrets can name any namespace here.
     """
 
     name: str
@@ -91,6 +95,7 @@ class Hook:
     started_at: str
     completed_at: str
     delete_policies: tuple[str, ...] = ()
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +174,7 @@ def decode_release(secret: JsonObject) -> ReleaseRecord:
         notes=text(info, "notes"),
         first_deployed=_time_text(text(info, "first_deployed")),
         last_deployed=_time_text(text(info, "last_deployed")),
-        hooks=tuple(_hook(each) for each in items(payload, "hooks")),
+        hooks=_hooks(items(payload, "hooks")),
         status_label=_status_label(secret),
     )
 
@@ -179,7 +184,28 @@ def _texts(hook: JsonObject, key: str) -> tuple[str, ...]:
     return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
 
 
-def _hook(hook: JsonObject) -> Hook:
+def _hooks(hooks: list[JsonObject]) -> tuple[Hook, ...]:
+    remaining = HOOK_MANIFESTS_MAX
+    found: list[Hook] = []
+    for hook in hooks:
+        manifest = text(hook, "manifest")
+        namespace = ""
+        if "namespace" in manifest and (remaining := remaining - len(manifest)) >= 0:
+            namespace = _manifest_namespace(manifest)
+        found.append(_hook(hook, namespace))
+    return tuple(found)
+
+
+def _manifest_namespace(manifest: str) -> str:
+    """Return the namespace that the manifest of a hook names, or nothing."""
+    try:
+        document = next(load_documents(manifest), {})
+    except (HelmError, UnicodeEncodeError):  # helm cannot read it either
+        return ""
+    return text(obj(document, "metadata"), "namespace")
+
+
+def _hook(hook: JsonObject, namespace: str) -> Hook:
     last_run = obj(hook, "last_run")
     if not text(last_run, "phase"):
         last_run = {}  # Helm 3 writes the zero time of Go before the first run
@@ -191,6 +217,7 @@ def _hook(hook: JsonObject) -> Hook:
         started_at=_time_text(text(last_run, "started_at")),
         completed_at=_time_text(text(last_run, "completed_at")),
         delete_policies=_texts(hook, "delete_policies"),
+        namespace=namespace,
     )
 
 

@@ -5,6 +5,9 @@ status before helm starts. Changes in StatusDraft: test, and handled test-at, by
 a later reconcile.
 
 What a pod wrote is never part of a message, only its name and exit code.
+
+A test may be in another namespace than its release. There, everything is done with the identity of the XApp, because a
+release record can name any namespace. Other objects with the name of a test are left alone.
 """
 
 from __future__ import annotations
@@ -18,14 +21,15 @@ from typing import Final, Literal
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.common.text import shorten_line
 from xapp_operator.domain.health.containers import containers_of
 from xapp_operator.domain.planning.plan_input import TestOutcome, TestRun
-from xapp_operator.errors import HelmError, HelmTimeout, HookFailed, KubeError, NotFound, XAppError
+from xapp_operator.errors import Conflict, HelmError, HelmTimeout, HookFailed, KubeError, NotFound, XAppError
 from xapp_operator.helm.releases.release_storage import BEFORE_HOOK_CREATION, Hook, HookPhase
 from xapp_operator.helm.requests import TestRequest
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import JOBS, PODS
-from xapp_operator.monitor.hook_pods import find_hook_pod
+from xapp_operator.monitor.hook_pods import find_hook_pod, is_test_object
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.release_secrets import secrets_reader
 from xapp_operator.reconcile.watching.release_watch import read_release_record
@@ -33,6 +37,8 @@ from xapp_operator.telemetry.logs import get_logger
 
 TEST_OBJECTS_MAX: Final = 200
 """Objects of tests that are deleted before a run, or with the release."""
+LEFT_NAMED_MAX: Final = 3
+DESCRIPTION_MAX: Final = 400
 GONE_SECONDS: Final = 60.0
 POLL_SECONDS: Final = 0.5
 
@@ -101,13 +107,24 @@ async def delete_test_objects(
     request: ReconcileRequest, context: ReconcilerContext, revision: int, *, only: Literal["running"] | None = None
 ) -> None:
     """Delete the pods and Jobs of the tests of a revision, which helm leaves; what cannot be deleted stays."""
-    client = context.impersonation.client_for(request.xapp)
+    client, namespace = context.impersonation.client_for(request.xapp), request.namespace
     try:
-        record = await read_release_record(context.kube, request.namespace, request.xapp.release_name, revision)
-        tests = (test for test in record.tests if test.phase and (only is None or test.phase == HookPhase.RUNNING))
-        await _delete(client, tests, namespace=request.namespace)
+        record = await read_release_record(context.kube, namespace, request.xapp.release_name, revision)
     except (KubeError, HelmError) as error:
-        _log.warning("objects of tests stay", namespace=request.namespace, name=request.key[1], error=error.message)
+        _log.warning("objects of tests stay", namespace=namespace, name=request.key[1], error=error.message)
+        return
+    ran = (test for test in record.tests if test.phase and (only is None or test.phase == HookPhase.RUNNING))
+    left: list[str] = []
+    for test in _with_known_kinds(ran):
+        try:
+            await _delete(client, test, namespace=namespace)
+        except KubeError as error:
+            left.append(f"{_describe(test, namespace)}: {error.message}")
+    if left:
+        _log.warning("objects of tests stay", namespace=namespace, name=request.key[1], objects=left[:LEFT_NAMED_MAX])
+        more = f"; and {len(left) - LEFT_NAMED_MAX} more" if len(left) > LEFT_NAMED_MAX else ""
+        message = f"objects of tests stay, delete them by hand: {'; '.join(left[:LEFT_NAMED_MAX])}{more}"
+        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
 
 
 async def _run_and_record(subject: _Subject, run: TestRun, context: ReconcilerContext) -> TestRun:
@@ -161,34 +178,54 @@ async def _delete_leftovers(subject: _Subject, tests: Iterable[Hook]) -> None:
     helm applies a hook without the policy before-hook-creation over the old object, which has ended long ago, and
     takes its result.
     """
-    kept = [each for each in tests if each.delete_policies and BEFORE_HOOK_CREATION not in each.delete_policies]
-    for test in await _delete(subject.client, kept, namespace=subject.namespace):
+    kept = (each for each in tests if each.delete_policies and BEFORE_HOOK_CREATION not in each.delete_policies)
+    deleted = [
+        test for test in _with_known_kinds(kept) if await _delete(subject.client, test, namespace=subject.namespace)
+    ]
+    for test in deleted:
         if not await _wait_until_gone(subject.client, test, namespace=subject.namespace):
             raise HelmError(
-                f"{test.kind} {test.name}, which an earlier run of the tests has left, is still being deleted: remove "
-                "what holds it, such as a finalizer, then request the tests again",
+                f"{_describe(test, subject.namespace)}, which an earlier run of the tests has left, is still being "
+                "deleted: remove what holds it, such as a finalizer, then request the tests again",
                 permanent=True,
             )
 
 
-async def _delete(client: KubeClient, tests: Iterable[Hook], *, namespace: str) -> list[Hook]:
-    """Delete the pods and Jobs of `tests`; return those that existed."""
-    deleted: list[Hook] = []
-    for test in [each for each in tests if each.kind in _KINDS][:TEST_OBJECTS_MAX]:
-        with contextlib.suppress(NotFound):
-            await client.delete(_KINDS[test.kind], test.name, namespace=namespace, propagation="Background")
-            deleted.append(test)
-    return deleted
+def _with_known_kinds(tests: Iterable[Hook]) -> list[Hook]:
+    return [each for each in tests if each.kind in _KINDS][:TEST_OBJECTS_MAX]
+
+
+async def _delete(client: KubeClient, test: Hook, *, namespace: str) -> bool:
+    """Delete the object of a test of a release in `namespace`; return whether there was one.
+
+    Raises:
+        KubeError: when it cannot be read or deleted.
+    """
+    resource, where = _KINDS[test.kind], test.namespace or namespace
+    try:
+        found = await client.get(resource, test.name, namespace=where, metadata_only=True)
+        if not is_test_object(found):
+            return False
+        uid = text(obj(found, "metadata"), "uid")
+        await client.delete(resource, test.name, namespace=where, uid=uid, propagation="Background")
+    except (NotFound, Conflict):  # another one has its name by now
+        return False
+    return True
 
 
 async def _wait_until_gone(client: KubeClient, test: Hook, *, namespace: str) -> bool:
     for _ in range(int(GONE_SECONDS / POLL_SECONDS)):
         try:
-            await client.get(_KINDS[test.kind], test.name, namespace=namespace, metadata_only=True)
+            await client.get(_KINDS[test.kind], test.name, namespace=test.namespace or namespace, metadata_only=True)
         except NotFound:
             return True
         await asyncio.sleep(POLL_SECONDS)
     return False
+
+
+def _describe(test: Hook, namespace: str) -> str:
+    where = f" in namespace {test.namespace}" if test.namespace not in ("", namespace) else ""
+    return shorten_line(f"{test.kind} {test.name}{where}", DESCRIPTION_MAX)
 
 
 async def _after_failure(subject: _Subject, run: TestRun, context: ReconcilerContext, error: XAppError) -> TestRun:
@@ -216,9 +253,13 @@ async def _describe_failure(
         return None
     # helm stops at the first test that fails. Others may have failed in an earlier run.
     test = max(failed, key=lambda each: datetime.fromisoformat(each.started_at))
-    what = f"test {test.kind} {test.name}"
+    what, where = f"test {_describe(test, subject.namespace)}", test.namespace or subject.namespace
     verdict = f"did not finish within spec.timeout ({subject.timeout})" if timed_out else "failed"
-    pod = await find_hook_pod(context.kube, kind=test.kind, name=test.name, namespace=subject.namespace)
+    reader = context.kube if where == subject.namespace else subject.client
+    try:
+        pod = await find_hook_pod(reader, kind=test.kind, name=test.name, namespace=where)
+    except KubeError as error:
+        return f"{what} {verdict}; its pod cannot be read: {error.message}"
     if pod is None:
         return f"{what} {verdict}; it has no pod any more, so there is neither an exit code nor a log"
     containers = list(containers_of(pod))
@@ -227,6 +268,6 @@ async def _describe_failure(
         verdict = f"{verdict}: {culprit.role} {culprit.name}, {culprit.termination_summary}"
     pod_name = text(obj(pod, "metadata"), "name")
     return (
-        f"{what} {verdict}. Its log is with the tests of the xApp, or: kubectl logs --namespace={subject.namespace} "
+        f"{what} {verdict}. Its log is with the tests of the xApp, or: kubectl logs --namespace={where} "
         f"{pod_name} --container={culprit.name}"
     )

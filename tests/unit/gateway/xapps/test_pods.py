@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from tests.unit.kube.conftest import Connect, Handler, connect
-from xapp_operator.api.json import JsonObject
+from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.gateway.catalog.records import HookObject
 from xapp_operator.gateway.xapps.pods import container_names, pod_name, read_pods
 from xapp_operator.monitor.hook_pods import JOB_LABEL
@@ -95,7 +95,9 @@ async def test_a_pod_is_selected_by_its_name(connect: Connect) -> None:
 
 
 async def test_pods_of_a_hook_are_among_them(connect: Connect) -> None:
-    pods = {f"{JOB_LABEL}=preflight": [pod("preflight-x2x9z")], "check": [pod("check")]}
+    check = pod("check")
+    obj(check, "metadata")["annotations"] = {"helm.sh/hook": "pre-install"}
+    pods = {f"{JOB_LABEL}=preflight": [pod("preflight-x2x9z")], "check": [check], "other": [pod("other")]}
     requests: list[str] = []
     client = await connect(answering(pods, requests))
 
@@ -105,6 +107,7 @@ async def test_pods_of_a_hook_are_among_them(connect: Connect) -> None:
 
     assert await found("Job", "preflight") == ["preflight-x2x9z"]
     assert await found("Pod", "check") == ["check"]
+    assert await found("Pod", "other") == []  # it is no hook
     assert await found("Pod", "check", only="other") == []
     assert await found("ConfigMap", "check") == []
     requests.clear()

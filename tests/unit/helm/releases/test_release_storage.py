@@ -11,6 +11,7 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import MIB
 from xapp_operator.errors import HelmError, ReleaseRecordDamaged
 from xapp_operator.helm.releases.release_storage import (
+    HOOK_MANIFESTS_MAX,
     RELEASE_BYTES_MAX,
     correct_status_label,
     decode_release,
@@ -112,6 +113,33 @@ def test_a_record_is_read_completely() -> None:
     assert release.notes == "thanks"
     assert release.description == "Install complete"
     assert release.first_deployed == "2026-11-21T00:55:04.846057134Z"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "namespace"),
+    [
+        ("kind: Pod\nmetadata: {name: a, namespace: elsewhere}\nspec: {namespace: no}", "elsewhere"),
+        ("# Source: a.yaml\n---\nkind: Pod\nmetadata:\n  namespace: 22\n", "22"),
+        ("kind: Pod\nmetadata: {name: a}\nspec: {namespace: no}", ""),
+        ("kind: Pod\nmetadata: {namespace: [elsewhere]}", ""),
+        ("kind: Pod\nmetadata: namespace", ""),
+        ("- namespace", ""),
+        ("namespace: [", ""),
+        ("namespace: \ud800", ""),
+        ("", ""),
+        ("metadata: {namespace: elsewhere}\n#" + HOOK_MANIFESTS_MAX * "x", ""),
+    ],
+)
+def test_a_hook_has_the_namespace_that_its_manifest_names(manifest: str, namespace: str) -> None:
+    short = {"name": "b", "manifest": "metadata: {namespace: elsewhere}"}
+    hooks = decode_release(recorded(hooks=[short, {"name": "a", "manifest": manifest}])).hooks
+    assert [each.namespace for each in hooks] == ["elsewhere", namespace]
+
+
+def test_manifests_of_hooks_are_read_within_a_limit() -> None:
+    hooks = [{"name": "a", "manifest": f"metadata: {{namespace: elsewhere}}\n#{'x' * (HOOK_MANIFESTS_MAX // 4)}"}] * 9
+    found = [each.namespace for each in decode_release(recorded(hooks=hooks)).hooks]
+    assert found == ["elsewhere"] * 3 + [""] * 6
 
 
 @pytest.mark.parametrize(("data", "expected"), [("cmVhZG1l", "readme"), ("/w==", "\ufffd"), ("", None), ("%", None)])
