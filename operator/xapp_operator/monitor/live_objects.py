@@ -139,14 +139,25 @@ def owned_live_object(body: JsonObject, *, kind: str, owner: OwnerKey) -> LiveOb
     )
 
 
-def taken_live_object(body: JsonObject, *, kind: str, owner: OwnerKey) -> LiveObject:
-    """Return an object of a release of `owner` that belongs to another release now: without anything but its health."""
+def taken_live_object(body: JsonObject, *, kind: str, owner: OwnerKey, release: str) -> LiveObject:
+    """Return an object of `release`, of `owner`, that another one has taken over: without anything but its health."""
     live = owned_live_object(body, kind=kind, owner=owner)
-    taker = text(obj(obj(body, "metadata"), "annotations"), HELM_RELEASE_NAME)
-    health = replace(
-        live.health, status=HealthStatus.DEGRADED, message=f"belongs to the release {quote_input(taker)} now"
-    )
+    health = replace(assess_in_release(body, release=release), kind=live.health.kind, namespace=live.health.namespace)
     return replace(live, health=health, service=None, ingress=None, selector=None, helm_fields=b"")
+
+
+def assess_in_release(body: JsonObject, *, release: str) -> ResourceHealth:
+    """Return the health of an object of `release`: Degraded if another release has taken it over."""
+    health = assess(body)
+    if belongs_to_release(body, release):
+        return health
+    taker = text(obj(obj(body, "metadata"), "annotations"), HELM_RELEASE_NAME)
+    return replace(health, status=HealthStatus.DEGRADED, message=f"belongs to the release {quote_input(taker)} now")
+
+
+def belongs_to_release(body: JsonObject, release: str) -> bool:
+    """Return whether an object is one of `release`, which it is if Helm's annotation names no other one."""
+    return text(obj(obj(body, "metadata"), "annotations"), HELM_RELEASE_NAME, release) == release
 
 
 @lru_cache(maxsize=4096)

@@ -10,16 +10,15 @@ from typing import Final, TypeAlias
 
 from cachetools import TLRUCache
 
-from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XApp
-from xapp_operator.api.names import HELM_RELEASE_NAME
 from xapp_operator.common.clock import Clock
 from xapp_operator.domain.planning.plan_input import LabelState
 from xapp_operator.domain.registration import registration_labels
 from xapp_operator.errors import AccessDenied, NotFound
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import SERVICES
-from xapp_operator.monitor.live_objects import LiveObject, owned_live_object, taken_live_object
+from xapp_operator.monitor.live_objects import LiveObject, belongs_to_release, owned_live_object, taken_live_object
 from xapp_operator.monitor.object_labels import has_labels
 from xapp_operator.monitor.release_objects import UnlabelledObject
 from xapp_operator.monitor.xapp_monitor import XAppMonitor
@@ -98,8 +97,9 @@ async def find_missing_labels(
             absent[candidate, generation] = True
             error = error or denied
             continue
-        if not _belongs_to_release(xapp, body):
-            shown.append(taken_live_object(body, kind=candidate.resource.kind, owner=xapp.key))
+        if not belongs_to_release(body, xapp.release_name):
+            kind, release = candidate.resource.kind, xapp.release_name
+            shown.append(taken_live_object(body, kind=kind, owner=xapp.key, release=release))
             continue
         await monitor.update_object(candidate.resource, body)  # perhaps the watch is only late
         shown.append(owned_live_object(body, kind=candidate.resource.kind, owner=xapp.key))
@@ -107,8 +107,3 @@ async def find_missing_labels(
     monitor.set_unlabelled(xapp.key, shown)
     missing = (each for each, body in found if not has_labels(body, labels, component=each.resource == SERVICES))
     return MissingLabels(tuple(missing), error)
-
-
-def _belongs_to_release(xapp: XApp, body: JsonObject) -> bool:
-    annotations = obj(obj(body, "metadata"), "annotations")
-    return text(annotations, HELM_RELEASE_NAME, xapp.release_name) == xapp.release_name

@@ -101,8 +101,8 @@ def deployment(*, ready: bool, replicaset: str = "hello-1a") -> LiveObject:
     return to_live_object(body, kind="Deployment", owner=(NAMESPACE, NAME), labels=read_labels({}, ()))
 
 
-def foo(name: str) -> JsonObject:
-    return {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": name}}
+def foo(name: str, **metadata: Json) -> JsonObject:
+    return {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": name, **metadata}}
 
 
 def release_secret(*objects: JsonObject) -> JsonObject:
@@ -122,6 +122,7 @@ def report(connect: Connect) -> Report:
         pods: tuple[JsonObject, ...] = (),
         release: JsonObject | None = None,
         foo_status: int = 200,
+        foo_release: str = NAME,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> JsonObject:
         async def handler(request: web.Request) -> web.StreamResponse:
@@ -130,7 +131,8 @@ def report(connect: Connect) -> Report:
             if request.path in {"/api", "/apis"}:
                 return web.json_response({"items": [FOOS] if request.path == "/apis" else []})
             if "/foos/" in request.path:
-                body = foo(request.path.rpartition("/")[2]) if foo_status == 200 else {"kind": "Status"}
+                found = foo(request.path.rpartition("/")[2], annotations={"meta.helm.sh/release-name": foo_release})
+                body = found if foo_status == 200 else {"kind": "Status"}
                 return web.json_response(body, status=foo_status)
             if "/secrets/" in request.path and release is not None:
                 return web.json_response(release)
@@ -223,6 +225,13 @@ async def test_custom_resources_that_are_not_watched_are_looked_up(report: Repor
     assert statuses(found) == ("Healthy", ["Healthy", "Healthy"])
     found = await report(objects, recorded="Degraded", release=release_secret(foo("it")), foo_status=404)
     assert statuses(found) == ("Degraded", ["Healthy", "Degraded"])
+
+
+async def test_an_object_that_another_release_has_taken_over_is_degraded(report: Report) -> None:
+    """As in the status of the XApp: see `test_adoption`."""
+    found = await report(Objects(), recorded="Degraded", release=release_secret(foo("it")), foo_release='their "one"')
+    assert statuses(found) == ("Degraded", ["Degraded"])
+    assert found["message"] == 'Foo it: belongs to the release "their \\"one\\"" now'
 
 
 @pytest.mark.parametrize("status", [403, 410, 500])

@@ -17,7 +17,7 @@ from xapp_operator.api.json import Json, JsonObject, text
 from xapp_operator.api.models import HealthStatus, Phase
 from xapp_operator.domain.health.health_result import HealthResult
 from xapp_operator.domain.health.pod_health import workload_root_cause
-from xapp_operator.domain.health.resource_health import ResourceHealth, assess, missing_resource, overall_health
+from xapp_operator.domain.health.resource_health import ResourceHealth, missing_resource, overall_health
 from xapp_operator.errors import KubeError, NotFound, XAppError
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.health.crash_logs import read_crash_logs
@@ -26,9 +26,8 @@ from xapp_operator.gateway.xapps.health.pod_report import pod_json
 from xapp_operator.gateway.xapps.pods import read_pods
 from xapp_operator.gateway.xapps.release_records import get_deployed_release
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
-from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import EVENTS, PODS, SECRETS
-from xapp_operator.monitor.live_objects import LiveObject
+from xapp_operator.monitor.live_objects import LiveObject, assess_in_release
 
 REPORT_PODS_MAX: Final = 100
 REPORT_EVENTS_MAX: Final = 50
@@ -136,14 +135,15 @@ async def _assess_unwatched(
 
     async def bounded_assess(ref: ObjectRef) -> ResourceHealth | None:
         async with limit:
-            return await _assess_object(context.caller.client, ref, namespace=ref.namespace or context.namespace)
+            return await _assess_object(context, ref, namespace=ref.namespace or context.namespace)
 
     found = await asyncio.gather(*map(bounded_assess, unwatched[:LOOKUPS_MAX]))
     results = [result for result in found if result is not None]
     return results, len(results) == len(unwatched)
 
 
-async def _assess_object(client: KubeClient, ref: ObjectRef, *, namespace: str) -> ResourceHealth | None:
+async def _assess_object(context: XAppContext, ref: ObjectRef, *, namespace: str) -> ResourceHealth | None:
+    client = context.caller.client
     try:
         resource = await client.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
         found = await client.get(resource, ref.name, namespace=namespace if resource.namespaced else None)
@@ -151,7 +151,7 @@ async def _assess_object(client: KubeClient, ref: ObjectRef, *, namespace: str) 
         return missing_resource(kind=ref.kind, name=ref.name, namespace=namespace)
     except KubeError:
         return None  # for example because the caller may not read it
-    return assess(found)
+    return assess_in_release(found, release=context.entry.release)
 
 
 def _resource_json(result: ResourceHealth) -> Json:
