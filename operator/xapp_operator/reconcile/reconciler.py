@@ -58,7 +58,7 @@ from xapp_operator.reconcile.verbs.rollback import find_rollback_cause, find_rol
 from xapp_operator.reconcile.verbs.run_tests import end_tests, start_tests, take_test_result
 from xapp_operator.reconcile.verbs.save_repository import save_repository
 from xapp_operator.reconcile.verbs.uninstall import delete_orphans, uninstall
-from xapp_operator.reconcile.work.source_backoff import SourceBackoff
+from xapp_operator.reconcile.work.source_backoff import SLOW_RECHECK_SECONDS, SourceBackoff
 from xapp_operator.reconcile.work.work_queue import NamespacedName
 from xapp_operator.reconcile.work.xapp_tasks import StepInterrupted
 from xapp_operator.telemetry.logs import get_logger
@@ -67,10 +67,8 @@ MAX_ACTIONS_PER_RECONCILE: Final = 8
 UNREPORTED_FAILURES: Final = 2
 """After so many failures in a row, the status tells of an error that may pass."""
 UNHEALTHY_RECHECK_SECONDS: Final = 5.0
-SLOW_RECHECK_SECONDS: Final = 30.0
 SLOW_RECHECK_AFTER_SECONDS: Final = 120.0
 
-_REASONS_WITHOUT_BACKOFF: Final = frozenset({Reason.SUSPENDED, Reason.HEALTH_CHECK_FAILED, Reason.DEPENDENCY_NOT_READY})
 _PROGRESS_MESSAGES: Final = {
     "Install": "helm is installing the chart",
     "Upgrade": "helm is upgrading the release",
@@ -363,7 +361,8 @@ class Reconciler:
             return
         request.draft = request.draft.with_settled_attempt(decision, observation.live.status)
         health, inputs = observation.live.status, self._plan_input(request, observation)
-        delay = min(context.settings.resync_seconds, self._requeue_delay(request, decision))
+        delay = self._source_backoff.requeue_delay(xapp.metadata, decision, observation.desired, now=inputs.now)
+        delay = min(context.settings.resync_seconds, delay)
         if (postponed := self.reports.postponed_seconds(request, decision, observation)) is not None:
             delay = min(delay, postponed)
             self.reports.keep(request, postponed=True)
@@ -377,18 +376,6 @@ class Reconciler:
         if observation.archive_owner_changes and not observation.state.archive_owners_differ:  # they were refused
             delay = min(delay, context.archive_backoff.next_repair_at(key) - self._clock.monotonic())
         context.queue.set_delay(key, max(min(delay, due_at - inputs.now), 0.0))
-
-    def _requeue_delay(self, request: ReconcileRequest, decision: Wait | Nothing) -> float:
-        """Return the seconds until the next decision; waits without an end back off."""
-        now = self._clock.now()
-        if isinstance(decision, Wait) and decision.until is not None:
-            return max(decision.until - now, 0.0)
-        if not isinstance(decision, Wait) or decision.stalled or decision.reason in _REASONS_WITHOUT_BACKOFF:
-            self._source_backoff.forget(request.key)
-            return float("inf")
-        if decision.step is not None:  # no failure, and its end brings the key back
-            return SLOW_RECHECK_SECONDS
-        return self._source_backoff.record_wait(request.xapp.metadata, now=now) - now
 
     def _is_outdated(self, planned: Metadata) -> bool:
         """Return whether there is a newer spec; a deletion raises the generation too."""

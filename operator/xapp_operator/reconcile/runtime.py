@@ -101,7 +101,7 @@ class OperatorRuntime:
         )
         self._secrets.subscribe(self._on_secret)
         self._networks = ClusterNetworks(kube, settings)
-        self._charts = ChartSources(settings, denied_networks=self._networks.denied)
+        self._charts = ChartSources(settings, clock=clock.monotonic, denied_networks=self._networks.denied)
         self._archive_owners = ChartArchiveOwners(
             kube, self._archives, is_used=self._is_archive_used, is_staying=self._is_staying
         )

@@ -11,7 +11,7 @@ from xapp_operator.errors import Invalid, KubeError, NotFound
 from xapp_operator.handlers import kopf_operator
 from xapp_operator.handlers.kopf_operator import DELETE_RETRY_SECONDS, DELETE_WAIT_SECONDS
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import XAPPS
+from xapp_operator.kube.resources import CHART_REPOSITORIES, XAPPS
 from xapp_operator.reconcile.runtime import OperatorRuntime
 
 
@@ -29,6 +29,7 @@ class KopfStandIn:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def run(self) -> None:
+        self._tasks.append(asyncio.create_task(self._watch_repositories(), name="kopf"))
         async for event in self._kube.watch(XAPPS, initial_events=True):
             if event.type == "BOOKMARK":
                 continue
@@ -37,6 +38,11 @@ class KopfStandIn:
                 self._events[uid] = asyncio.Queue()
                 self._tasks.append(asyncio.create_task(self._handle(self._events[uid]), name="kopf"))
             self._events[uid].put_nowait((event.type, event.object))
+
+    async def _watch_repositories(self) -> None:
+        async for event in self._kube.watch(CHART_REPOSITORIES, initial_events=True):
+            if event.type != "BOOKMARK":
+                self._runtime.update_repository(event.object, deleted=event.type == "DELETED")
 
     async def stop(self) -> None:
         """End what handles the events; `run` must have ended."""

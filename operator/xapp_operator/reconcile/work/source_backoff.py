@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Final
 
+from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import Metadata
+from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.backoff import Backoff
+from xapp_operator.domain.planning.plan_input import Digests
 from xapp_operator.domain.planning.progress import NO_RETRIES, SourceRetries
+from xapp_operator.errors import SourcePending, XAppError
 from xapp_operator.reconcile.work.work_queue import NamespacedName
+
+SLOW_RECHECK_SECONDS: Final = 30.0
+"""How often an XApp is looked at whose change would bring it back by itself."""
+_REASONS_WITHOUT_BACKOFF: Final = frozenset({Reason.SUSPENDED, Reason.HEALTH_CHECK_FAILED, Reason.DEPENDENCY_NOT_READY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +33,28 @@ class SourceBackoff:
     def __init__(self, backoff: Backoff) -> None:
         self._backoff = backoff
         self._tries: dict[NamespacedName, _LastTry] = {}
+
+    def requeue_delay(
+        self, xapp: Metadata, decision: Wait | Nothing, desired: Digests | XAppError | None, *, now: float
+    ) -> float:
+        """Return the seconds until an XApp is planned for again; waits without an end back off.
+
+        So does whatever was decided while the source is not available for a passing reason: it may have news.
+        """
+        due = decision.until if isinstance(decision, Wait) else None
+        delay = math.inf if due is None else max(due - now, 0.0)
+        if isinstance(desired, SourcePending) and isinstance(decision, Nothing):
+            return delay  # no failure, and its end brings the key back
+        if isinstance(desired, XAppError) and not (desired.permanent or isinstance(desired, SourcePending)):
+            return min(delay, self.record_wait(xapp, now=now) - now)
+        if due is not None:
+            return delay
+        if not isinstance(decision, Wait) or decision.stalled or decision.reason in _REASONS_WITHOUT_BACKOFF:
+            self.forget((xapp.namespace, xapp.name))
+            return delay
+        if decision.step is not None:  # likewise
+            return SLOW_RECHECK_SECONDS
+        return self.record_wait(xapp, now=now) - now
 
     def record_wait(self, xapp: Metadata, *, now: float) -> float:
         """Record that the source of an XApp is not available, and return when it is tried again.

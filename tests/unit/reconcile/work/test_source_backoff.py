@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
 from tests.unit.reconcile.xapps import xapp
+from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import Metadata
+from xapp_operator.api.status_parts import Step
+from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.backoff import Backoff
+from xapp_operator.domain.planning.plan_input import Digests
 from xapp_operator.domain.planning.progress import NO_RETRIES
-from xapp_operator.reconcile.work.source_backoff import SourceBackoff
+from xapp_operator.errors import SourcePending, SourceUnavailable, XAppError
+from xapp_operator.reconcile.work.source_backoff import SLOW_RECHECK_SECONDS, SourceBackoff
 
 NOW = 1_000_000.0
+DIGESTS = Digests("c", "v")
+AWAY = SourceUnavailable("away")
+GONE = SourceUnavailable("no such chart", permanent=True)
+PENDING = SourcePending("the chart is read")
+BACKED_OFF = 8.0
 
 
 def metadata(generation: int = 1) -> Metadata:
@@ -60,3 +74,31 @@ def test_a_source_that_answered_is_forgotten() -> None:
     wait(backoff, NOW)
     backoff.forget(("ns", "hello"))
     assert backoff.retries(("ns", "hello")) == NO_RETRIES
+
+
+@pytest.mark.parametrize(
+    ("decision", "desired", "delay", "counts"),
+    [
+        (Nothing(), DIGESTS, math.inf, 0),
+        (Nothing(), GONE, math.inf, 0),
+        (Nothing(), AWAY, BACKED_OFF, 4),
+        (Nothing(), PENDING, math.inf, 3),
+        (Wait(Reason.UPGRADE_FAILED, "no", stalled=True), DIGESTS, math.inf, 0),
+        (Wait(Reason.UPGRADE_FAILED, "no", stalled=True), AWAY, BACKED_OFF, 4),
+        (Wait(Reason.SUSPENDED, "stays"), None, math.inf, 0),
+        (Wait(Reason.PROGRESSING, "soon", until=NOW + 2.0), DIGESTS, 2.0, 3),
+        (Wait(Reason.PROGRESSING, "soon", until=NOW + 2.0), AWAY, 2.0, 4),
+        (Wait(Reason.PROGRESSING, "late", until=NOW + 900.0), AWAY, BACKED_OFF, 4),
+        (Wait(Reason.PROGRESSING, "the chart is read", step=Step.CHART), PENDING, SLOW_RECHECK_SECONDS, 3),
+        (Wait(Reason.CHART_PULL_FAILED, "away"), AWAY, BACKED_OFF, 4),
+    ],
+)
+def test_a_source_that_may_come_back_is_tried_again_whatever_was_decided(
+    decision: Wait | Nothing, desired: Digests | XAppError | None, delay: float, counts: int
+) -> None:
+    backoff, due = SourceBackoff(Backoff()), NOW - 100.0
+    for _ in range(3):
+        due = wait(backoff, due)
+    found = backoff.requeue_delay(metadata(), decision, desired, now=NOW)
+    assert found == (pytest.approx(delay, rel=0.2) if delay != math.inf else math.inf)
+    assert backoff.retries(("ns", "hello")).count == counts
