@@ -48,6 +48,7 @@ from xapp_operator.reconcile.plan_basis import PlanBasis
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.removals import explain_left_release
 from xapp_operator.reconcile.status.revision_history import forget_other_revisions
+from xapp_operator.reconcile.status.settled_attempts import settle_attempt
 from xapp_operator.reconcile.status.status_draft import begin_test_run, start_attempt
 from xapp_operator.reconcile.status_reports import StatusReports
 from xapp_operator.reconcile.verbs.deploy import deploy
@@ -336,7 +337,8 @@ class Reconciler:
             return
         run = begin_test_run(before.test, release, requested=action.requested, now=self._clock.now())
         handled = before.with_handled(request.xapp, "test_at")
-        request.draft = replace(handled, test=run).with_settled_attempt(action.settled, observation.live.status)
+        request.draft = replace(handled, test=run)
+        _settle_attempt(action.settled, request, observation)
         try:
             await self.reports.write(request, action.settled, observation)
         except XAppError:
@@ -359,7 +361,7 @@ class Reconciler:
             await context.archive_owners.leave(xapp)
             self.finalizers.set_removed(xapp)
             return
-        request.draft = request.draft.with_settled_attempt(decision, observation.live.status)
+        _settle_attempt(decision, request, observation)
         health, inputs = observation.live.status, self._plan_input(request, observation)
         delay = self._source_backoff.requeue_delay(xapp.metadata, decision, observation.desired, now=inputs.now)
         delay = min(context.settings.resync_seconds, delay)
@@ -385,3 +387,8 @@ class Reconciler:
     def _requeue_with_backoff(self, key: NamespacedName) -> None:
         self._failures[key] += 1
         self._context.queue.add_after(key, self._backoff.jittered(self._failures[key]))
+
+
+def _settle_attempt(decision: Wait | Nothing, request: ReconcileRequest, observation: Observation) -> None:
+    health, generation = observation.live.status, request.xapp.metadata.generation
+    request.draft = settle_attempt(request.draft, decision, health, desired=observation.desired, generation=generation)

@@ -9,16 +9,19 @@ import pytest
 from tests.support.charts import chart_archive
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.chart_repository import INDEX, REMOTE_SPEC, REPOSITORY_URL, FakeChartRepository
+from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history
-from tests.support.fakes.operator import NAMESPACE
+from tests.support.fakes.operator import BROKEN, NAMESPACE
 from xapp_operator.charts.downloader import Downloader
 from xapp_operator.config import Settings
 
+BROKEN_DEPLOYMENT = DEPLOYMENT.replace("{{ .Values.tag }}", BROKEN)
 REPOSITORIES = Target("xapp-operator.io", "v1alpha1", "chartrepositories", NAMESPACE)
+PERMANENT = Fault('Deployment.apps "hello" is invalid: spec.selector: Invalid value: field is immutable', 2)
 
 
-def archive(version: str) -> bytes:
-    files = {"templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": DEPLOYMENT}
+def archive(version: str, deployment: str = DEPLOYMENT) -> bytes:
+    files = {"templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": deployment}
     return chart_archive({"values.yaml": "tag: one\n", **files}, version=version)
 
 
@@ -41,6 +44,12 @@ async def deploy(history: History, version: str = "0.x") -> None:
     history.create(**REMOTE_SPEC, chartVersion=version)
     await history.cluster.wait(20.0)
     assert history.outcome == "Ready InstallSucceeded"
+
+
+async def look_again(history: History) -> None:
+    """Let the operator read the index again."""
+    history.annotate("reconcile-at")
+    await history.cluster.wait(100.0)
 
 
 def test_source_that_fails_for_a_moment_is_tried_again_soon(
@@ -73,3 +82,68 @@ def test_source_that_stays_away_is_asked_ever_more_rarely(settings: Settings, re
         assert 5 <= len(repository.requests) - before <= 13
 
     assert run_history(patient, play).outcome == "Ready InstallSucceeded"
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_healthy_xapp_stays_ready_without_its_source_after_a_bad_version_was_withdrawn(
+    settings: Settings, repository: FakeChartRepository, refused: bool
+) -> None:
+    async def play(history: History) -> None:
+        await deploy(history)
+        if refused:
+            history.cluster.helm.faults.append(PERMANENT)
+        repository.charts["0.2.0"] = archive("0.2.0", DEPLOYMENT if refused else BROKEN_DEPLOYMENT)
+        await look_again(history)
+        assert history.outcome == ("Stalled UpgradeFailed" if refused else "Stalled HealthCheckFailed")
+        del repository.charts["0.2.0"]
+        await look_again(history)
+        assert history.outcome == "Ready RollbackSucceeded"
+        released = history.cluster.condition("Released") or {}
+        assert (released["status"], released["reason"]) == ("True", "RollbackSucceeded")
+        repository.down = True
+        history.cluster.restart()
+        await history.cluster.wait(100.0)
+        assert [each.command for each in history.helm_steps] == ["install", "upgrade", "rollback"]
+
+    assert run_history(settings, play).outcome == "Ready RollbackSucceeded"
+
+
+def test_healthy_xapp_stays_ready_without_its_version_after_a_bad_spec_was_changed_back(
+    settings: Settings, repository: FakeChartRepository
+) -> None:
+    async def play(history: History) -> None:
+        await deploy(history, "0.1.0")
+        history.set_tag(BROKEN)
+        await history.cluster.wait(100.0)
+        history.set_tag("one")
+        await history.cluster.wait(100.0)
+        repository.charts["0.0.1"] = repository.charts.pop("0.1.0")
+        await look_again(history)
+        ready = history.cluster.condition("Ready") or {}
+        assert "the next upgrade will need its source" in ready["message"]
+        history.cluster.set_outage(on=True)
+        await history.cluster.wait(100.0)
+        assert history.outcome == "NotReady HealthCheckFailed"
+        history.cluster.restart()
+        await history.cluster.wait(100.0)
+        history.cluster.set_outage(on=False)
+        await history.cluster.wait(100.0)
+
+    assert run_history(settings, play).outcome == "Ready RollbackSucceeded"
+
+
+def test_version_that_comes_back_after_it_was_withdrawn_is_tried_again(
+    settings: Settings, repository: FakeChartRepository
+) -> None:
+    async def play(history: History) -> None:
+        await deploy(history)
+        history.cluster.helm.faults.append(PERMANENT)
+        repository.charts["0.2.0"] = archive("0.2.0")
+        await look_again(history)
+        withdrawn = repository.charts.pop("0.2.0")
+        await look_again(history)
+        repository.charts["0.2.0"] = withdrawn
+        await look_again(history)
+        assert [each.command for each in history.helm_steps] == ["install", "upgrade", "rollback", "upgrade"]
+
+    assert run_history(settings, play).outcome == "Ready UpgradeSucceeded"

@@ -27,6 +27,7 @@ from xapp_operator.domain.planning.plan_input import (
     TestRun,
 )
 from xapp_operator.reconcile.reconcile_context import ReconcileRequest
+from xapp_operator.reconcile.status.settled_attempts import settle_attempt
 from xapp_operator.reconcile.status.status_draft import StatusDraft, request_digest, rolled_back_attempt
 from xapp_operator.reconcile.verbs.rollback import failed_test, find_rollback_cause, find_rollback_request
 
@@ -278,6 +279,10 @@ def test_only_failed_tests_of_the_revision_in_force_that_nobody_requested_count(
     assert failed_test(test, revision=2) == expected
 
 
+def settle(draft: StatusDraft, decision: Wait | Nothing, health: HealthStatus) -> StatusDraft:
+    return settle_attempt(draft, decision, health, desired=UPGRADED.digests, generation=7)
+
+
 @pytest.mark.parametrize(
     ("attempt", "outcome"),
     [
@@ -293,7 +298,7 @@ def test_a_rollback_that_was_ended_did_not_take_place_if_the_release_is_healthy_
     attempt: Attempt, outcome: AttemptOutcome | None
 ) -> None:
     draft = replace(StatusDraft.from_status(xapp(), now=2.0), attempt=attempt)
-    settled = draft.with_settled_attempt(Nothing(), HealthStatus.HEALTHY).attempt
+    settled = settle(draft, Nothing(), HealthStatus.HEALTHY).attempt
     assert (settled.outcome if settled else None) == outcome
-    assert draft.with_settled_attempt(Nothing(), HealthStatus.UNKNOWN).attempt == attempt
-    assert draft.with_settled_attempt(Wait(Reason.PROGRESSING, "x"), HealthStatus.HEALTHY).attempt == attempt
+    assert settle(draft, Nothing(), HealthStatus.UNKNOWN).attempt == attempt
+    assert settle(draft, Wait(Reason.PROGRESSING, "x"), HealthStatus.HEALTHY).attempt == attempt

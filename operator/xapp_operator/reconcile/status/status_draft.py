@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
+from xapp_operator.api.models import ReleaseStatus, RevisionStatus, XApp
 from xapp_operator.api.names import (
     ANNOTATION_FORCE_AT,
     ANNOTATION_RECONCILE_AT,
@@ -22,7 +22,6 @@ from xapp_operator.api.names import (
 )
 from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest, RollbackCause
 from xapp_operator.api.status_texts import MESSAGE_MAX
-from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     HEALTH_PENDING,
@@ -167,28 +166,6 @@ class StatusDraft:
         if not same_generation:
             return draft.after_spec_change(xapp)
         return replace(draft, held_revision=newer.held_revision, labelled_revision=newer.labelled_revision)
-
-    def with_settled_attempt(self, decision: Wait | Nothing, health: HealthStatus) -> StatusDraft:
-        """Return the draft whose attempt says that its objects have become healthy, or did not in time."""
-        attempt = self.attempt
-        if attempt is None:
-            return self
-        if isinstance(decision, Wait) and decision.reason == Reason.HEALTH_CHECK_FAILED:
-            attempt = replace(
-                attempt,
-                outcome=AttemptOutcome.UNHEALTHY,
-                permanent=True,
-                reason=decision.reason,
-                message=decision.message,
-                rollback_cause=None,
-            )
-        if not decision.at_rest or health is not HealthStatus.HEALTHY:
-            return self if attempt is self.attempt else replace(self, attempt=attempt)
-        if attempt.action == ROLLBACK and attempt.outcome in (AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED):
-            return replace(self, attempt=None)  # it did not take place
-        if attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.SUCCEEDED):
-            return self
-        return replace(self, attempt=replace(attempt, outcome=AttemptOutcome.SUCCEEDED, rollback_cause=None))
 
     def with_handled(self, xapp: XApp, *fields: RequestField) -> StatusDraft:
         """Return the draft with the annotations of `fields` marked as handled."""

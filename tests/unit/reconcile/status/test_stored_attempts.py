@@ -22,6 +22,7 @@ from xapp_operator.domain.planning.plan_input import (
     TestOutcome,
     TestRun,
 )
+from xapp_operator.reconcile.status.settled_attempts import settle_attempt
 from xapp_operator.reconcile.status.status_draft import (
     StatusDraft,
     attempt_after_spec_change,
@@ -241,6 +242,10 @@ def test_a_changed_spec_repeats_the_upgrade_whose_rollback_is_not_over(
         assert changed is None or not changed.rollback_was_ended
 
 
+def settle(draft: StatusDraft, decision: Wait | Nothing, health: HealthStatus) -> StatusDraft:
+    return settle_attempt(draft, decision, health, desired=FAILED.digests, generation=7)
+
+
 @pytest.mark.parametrize(
     ("decision", "health"),
     [(Nothing(), HealthStatus.HEALTHY), (Wait(Reason.HEALTH_CHECK_FAILED, "late"), HealthStatus.DEGRADED)],
@@ -248,7 +253,7 @@ def test_a_changed_spec_repeats_the_upgrade_whose_rollback_is_not_over(
 def test_an_upgrade_that_settles_has_no_rollback_any_more(decision: Wait | Nothing, health: HealthStatus) -> None:
     cause = RollbackCause(revision=1, reason="HealthCheckFailed", message="pod a-0: OOM")
     ended = replace(FAILED, action="Upgrade", outcome=AttemptOutcome.INTERRUPTED, rollback_cause=cause)
-    settled = draft(ended).with_settled_attempt(decision, health).attempt
+    settled = settle(draft(ended), decision, health).attempt
     assert settled is not None
     assert settled.outcome in (AttemptOutcome.SUCCEEDED, AttemptOutcome.UNHEALTHY)
     assert settled.rollback_cause is None
@@ -282,7 +287,7 @@ def test_an_attempt_settles_with_its_objects(
     decision: Wait | Nothing, health: HealthStatus, outcome: AttemptOutcome
 ) -> None:
     released = replace(FAILED, outcome=AttemptOutcome.RELEASED, permanent=False, reason="", message="")
-    settled = draft(released).with_settled_attempt(decision, health).attempt
+    settled = settle(draft(released), decision, health).attempt
     assert settled is not None
     assert settled.outcome is outcome
     failed = outcome is AttemptOutcome.UNHEALTHY
@@ -291,9 +296,9 @@ def test_an_attempt_settles_with_its_objects(
 
 
 def test_a_failed_attempt_never_settles() -> None:
-    assert draft(FAILED).with_settled_attempt(Nothing(), HealthStatus.HEALTHY).attempt == FAILED
+    assert settle(draft(FAILED), Nothing(), HealthStatus.HEALTHY).attempt == FAILED
     empty = draft(None)
-    assert empty.with_settled_attempt(Nothing(), HealthStatus.HEALTHY) == empty
+    assert settle(empty, Nothing(), HealthStatus.HEALTHY) == empty
 
 
 @pytest.mark.parametrize("same_generation", [True, False])
