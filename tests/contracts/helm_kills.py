@@ -13,6 +13,7 @@ import pytest
 
 from tests.contracts.helm import HelmSubject
 from xapp_operator.errors import HelmError, NotFound
+from xapp_operator.helm.releases.release_storage import restore_release
 from xapp_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, Resource
 
 KillBefore = Callable[[int], None]
@@ -107,6 +108,20 @@ class HelmKillContract:
 
         assert await _left_by(helm) == left
         await _uninstall_all(helm)
+
+    async def test_a_killed_uninstall_that_has_deleted_nothing_can_be_undone(
+        self, helm: HelmSubject, kill_before: KillBefore
+    ) -> None:
+        await helm.engine.install(helm.request())
+        kill_before(1)
+        await _die(helm.engine.uninstall(helm.uninstall))
+        assert await _left_by(helm) == Left({1: "uninstalling"}, "one", "one")
+
+        with pytest.raises(HelmError, match="has no deployed releases"):
+            await helm.engine.upgrade(helm.request(text="two"))
+        await helm.set_status(1, "deployed", lambda secret: restore_release(secret, status="deployed"))
+        await helm.engine.upgrade(helm.request(text="two"))
+        assert await _left_by(helm) == Left({1: "superseded", 2: "deployed"}, "two", "two")
 
     async def test_steps_make_no_other_writes(self, helm: HelmSubject, kill_before: KillBefore) -> None:
         kill_before(len(INSTALL))

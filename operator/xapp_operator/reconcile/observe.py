@@ -37,6 +37,7 @@ from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.release_objects import MonitorReport
 from xapp_operator.monitor.root_cause import find_root_cause
 from xapp_operator.reconcile.adoptable_release import matches_desired_state
+from xapp_operator.reconcile.begun_uninstall import find_begun_uninstall
 from xapp_operator.reconcile.deployed_release import is_label_outdated, is_same_release, load_deployed_release
 from xapp_operator.reconcile.inputs.chart_archives import ArchiveOwnerChanges
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
@@ -192,6 +193,9 @@ class Observer:
                 repository_missing=desired_state.repository_missing,
                 archive_owners_differ=bool(changes)
                 and context.archive_backoff.next_repair_at(key) <= context.clock.monotonic(),
+                begun_uninstall=await find_begun_uninstall(xapp, draft, release, context)
+                if deleting and not running
+                else None,
                 tests_running=context.test_runs.is_running(key),  # last: nothing is awaited after it
                 orphans_deleted=draft.orphans_deleted,
                 labels=labels,

@@ -27,6 +27,7 @@ from xapp_operator.domain.planning.actions import (
     RejectRequest,
     RejectRollback,
     RepairLabels,
+    Restore,
     Rollback,
     SaveRepository,
     StartTests,
@@ -246,9 +247,8 @@ class Reconciler:
         try:
             outcome = await self._run_action(action, request, observation)
         finally:
-            self._context.metrics.record_reconcile(
-                action=action_label(action), outcome=outcome, seconds=self._clock.monotonic() - started
-            )
+            seconds = self._clock.monotonic() - started
+            self._context.metrics.record_reconcile(action=action_label(action), outcome=outcome, seconds=seconds)
 
     async def _run_action(self, action: Action, request: ReconcileRequest, observation: Observation) -> str:
         match action:
@@ -274,7 +274,7 @@ class Reconciler:
     async def _run_plain_action(self, action: PlainAction, request: ReconcileRequest, observation: Observation) -> None:
         context = self._context
         match action:
-            case Adopt() | Unlock() | MarkSuperseded():
+            case Adopt() | Unlock() | Restore() | MarkSuperseded():
                 await change_records(action, request, context)
             case RejectRollback() | RejectRequest():
                 reject(action, request, context)

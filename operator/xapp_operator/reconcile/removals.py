@@ -7,6 +7,7 @@ import contextlib
 
 from xapp_operator.api.models import XAppSpec
 from xapp_operator.api.names import LABEL_XAPP
+from xapp_operator.domain.planning.plan_input import UNINSTALLING, BegunUninstall
 from xapp_operator.reconcile.observe import Observation
 
 
@@ -40,8 +41,9 @@ class Removals:
 def explain_left_release(spec: XAppSpec, observation: Observation) -> str | None:
     """Return why a release stays although its XApp is deleted, or None if it goes, or is meant to stay."""
     unavailable, release = observation.state.releases_unavailable, observation.state.release
+    begun = observation.state.begun_uninstall
     if spec.deletion_policy == "Orphan":
-        return None
+        return None if begun is None else _explain_begun_uninstall(observation.release.name, begun)
     if unavailable is not None:
         return f"the namespace is being deleted, so the release is not uninstalled: {unavailable.message}"
     if release is None or release.owner is not None or observation.release.revision is None:
@@ -49,4 +51,12 @@ def explain_left_release(spec: XAppSpec, observation: Observation) -> str | None
     return (
         f"the release is not uninstalled: no record of it that Helm keeps has the label {LABEL_XAPP} of this XApp, as "
         f"after a rollback to before its adoption. If you do not need it, run helm uninstall {observation.release.name}"
+    )
+
+
+def _explain_begun_uninstall(name: str | None, begun: BegunUninstall) -> str:
+    return (
+        f"the release stays, but its uninstall had begun, so helm calls it {UNINSTALLING}: {begun.obstacle}. To remove "
+        f"what is left, run helm uninstall {name} --no-hooks. An XApp that takes the release over uninstalls it first, "
+        "and then installs it again"
     )

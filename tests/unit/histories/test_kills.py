@@ -207,6 +207,12 @@ def rescue_during_the_uninstall(history: History) -> None:
     later(20.0, lambda history: history.edit(deletionPolicy="Orphan"), history)
 
 
+def rescue_after_the_uninstall_has_begun(history: History) -> None:
+    history.cluster.helm.faults = [Fault("failed pre-delete: it failed", writes=1)] * 20
+    history.delete()
+    later(20.0, lambda history: history.edit(deletionPolicy="Orphan"), history)
+
+
 def adopt(tag: str) -> Callable[[History], None]:
     return lambda history: history.create(tag=tag, adopt=True)
 
@@ -246,6 +252,9 @@ SITUATIONS = {
     "deletion that leaves the release": Situation(install_to_leave, History.delete, "gone", "one", 1),
     "deletion while helm installs": Situation(nothing, delete_during_the_install, "gone", None, 8),
     "deletion that is changed to leave the release": Situation(install, rescue_during_the_uninstall, "gone", "one", 4),
+    "deletion that is changed to leave the release, whose uninstall has begun": Situation(
+        install, rescue_after_the_uninstall_has_begun, "gone", "one", 9
+    ),
     "other values while helm upgrades": Situation(
         install, change_during_the_upgrade, "Ready UpgradeSucceeded", "three", 12
     ),

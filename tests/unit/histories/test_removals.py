@@ -370,6 +370,8 @@ def test_uninstall_by_a_person_is_waited_for(settings: Settings) -> None:
     history = run_history(settings, play)
     assert [each.command for each in history.helm_steps] == ["install", "uninstall", "install"]
     assert history.outcome == "Ready InstallSucceeded"
+    message = "the uninstall of hello had begun: it is finished without hooks, and the chart is installed again"
+    assert events(history, "Reinstalled") == [("Warning", message)]
 
 
 def test_only_an_uninstall_may_take_a_place_of_its_own_namespace(

@@ -77,6 +77,14 @@ class Unlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Restore:
+    """Give `revision` the `status` that it had before an uninstall that has deleted nothing of it."""
+
+    revision: int
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
 class MarkSuperseded:
     """Mark `revisions`, which are called deployed besides the newest one, as superseded."""
 
@@ -155,7 +163,7 @@ class StartTests:
 
 HelmAction: TypeAlias = "Install | Upgrade | Rollback | Uninstall"
 MaintenanceAction: TypeAlias = UpdateArchiveOwners | RepairLabels | CorrectDrift
-RecordAction: TypeAlias = Adopt | Unlock | MarkSuperseded
+RecordAction: TypeAlias = Adopt | Unlock | Restore | MarkSuperseded
 Rejection: TypeAlias = RejectRollback | RejectRequest
 PlainAction: TypeAlias = RecordAction | Rejection | SaveRepository | DeleteOrphans | EndTests | MaintenanceAction
 Action: TypeAlias = "HelmAction | PlainAction | StartTests | Wait | Nothing"

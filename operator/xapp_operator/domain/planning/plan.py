@@ -7,6 +7,8 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     deleting, the release is the XApp's own                     Uninstall (without hooks in a terminating namespace)
     the same, and other XApps depend on this one                Wait, at most spec.timeout
     deleting with the namespace, the release record is gone     DeleteOrphans
+    deleting with Orphan, the operator had begun to uninstall   Wait until helm has ended for sure; then Restore, if all
+                                                                objects are still there, else Nothing
     spec.suspend                                                Wait
     the releases of the namespace are not known                 Wait, stalled without permission; deleting: also Wait,
                                                                 but not with Orphan or with the namespace
@@ -74,6 +76,7 @@ from xapp_operator.domain.planning.actions import (
     DeleteOrphans,
     Install,
     Nothing,
+    Restore,
     Rollback,
     SaveRepository,
     Uninstall,
@@ -99,7 +102,6 @@ from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     FAILED,
     HEALTH_PENDING,
-    HELM_SUCCEEDED,
     PENDING,
     UNINSTALL,
     UNINSTALLED,
@@ -117,6 +119,8 @@ from xapp_operator.domain.planning.plan_requests import (
 from xapp_operator.domain.planning.plan_tests import end_tests_before, plan_after_failed_tests, plan_tests
 from xapp_operator.errors import InputError, SourcePending, XAppError
 
+LAST_WRITES_SECONDS: Final = 2.0
+"""For so long after a helm has ended, what it wrote last may still be on its way."""
 OTHER_UNINSTALL_SECONDS: Final = 30.0
 """How long another helm that uninstalls a release of the operator is waited for."""
 BEFORE_THAT: Final = " Before that: "
@@ -182,9 +186,20 @@ def _plan_deletion(inputs: PlanInput) -> Action | None:
     if not inputs.deleting:
         return None
     if inputs.spec.deletion_policy == "Orphan":
-        return Nothing()
+        return _plan_leaving(inputs)
     waiting = None if inputs.observed.namespace_terminating else _plan_unavailable_releases(inputs)
     return waiting or _plan_removal(inputs)
+
+
+def _plan_leaving(inputs: PlanInput) -> Action:
+    """Leave the release; but first undo an uninstall that has only begun."""
+    last, release, begun = inputs.attempt, inputs.release, inputs.observed.begun_uninstall
+    if release is None or last is None or not inputs.owned or not last.is_unfinished_uninstall:
+        return Nothing()
+    due = last.last_at + LAST_WRITES_SECONDS
+    if inputs.now < due:
+        return Wait(Reason.PROGRESSING, "helm was ended, and what it wrote last is waited for", until=due)
+    return Nothing() if begun is None or begun.obstacle else Restore(release.revision, begun.status)
 
 
 def _plan_removal(inputs: PlanInput) -> Action:
@@ -234,8 +249,7 @@ def _plan_uninstalling(inputs: PlanInput) -> Action | None:
     release = inputs.release
     if release is None or release.status != UNINSTALLING or not inputs.owned_or_adoptable:
         return None
-    last = inputs.attempt
-    is_own = inputs.owned and last is not None and last.action == UNINSTALL and last.outcome not in HELM_SUCCEEDED
+    is_own = inputs.owned and inputs.attempt is not None and inputs.attempt.is_unfinished_uninstall
     most = OTHER_UNINSTALL_SECONDS if inputs.owned else inputs.spec.timeout_seconds
     other = None if is_own else _wait_for_other_helm(inputs, release, at_most=most)
     return other or backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=False)

@@ -184,6 +184,14 @@ class DriftState:
 
 
 @dataclass(frozen=True, slots=True)
+class BegunUninstall:
+    """A release that is to stay, although its uninstall has begun."""
+
+    status: str  # the release's before the uninstall
+    obstacle: str = ""  # why it cannot have that status again
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedState:
     """The actual state, as caches and the cluster show it."""
 
@@ -201,6 +209,7 @@ class ObservedState:
     repository_missing: bool = False  # the ChartRepository that spec.repoName names does not exist
     archive_owners_differ: bool = False  # the XApp owns other ChartArchives than the one it uses
     orphans_deleted: bool = False  # DeleteOrphans was executed
+    begun_uninstall: BegunUninstall | None = None  # looked for when a deleted XApp leaves its release
     labels: LabelState = field(default_factory=LabelState)
     tests_running: bool = False  # a helm process of this operator runs the tests of the chart
     drift: DriftState | None = None  # None: not looked for
@@ -235,6 +244,11 @@ class Attempt:
         """Return whether it is an upgrade whose rollback a changed spec has ended."""
         ended = self.action == UPGRADE and self.outcome is AttemptOutcome.INTERRUPTED
         return ended and self.rollback_cause is not None
+
+    @property
+    def is_unfinished_uninstall(self) -> bool:
+        """Return whether it is an uninstall that may have left the release `uninstalling`."""
+        return self.action == UNINSTALL and self.outcome not in HELM_SUCCEEDED
 
     def begun(self, now: float) -> Attempt:
         """Return the attempt, which has waited for a place until `now`: that does not count towards the timeout."""

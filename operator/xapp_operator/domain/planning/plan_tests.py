@@ -14,6 +14,7 @@ from xapp_operator.domain.planning.actions import (
     EndTests,
     Install,
     Nothing,
+    Restore,
     Rollback,
     StartTests,
     Uninstall,
@@ -35,7 +36,7 @@ from xapp_operator.domain.planning.plan_input import (
 
 def end_tests_before(action: Action, inputs: PlanInput) -> Action:
     """Return `action`, or EndTests if it changes the release while tests run, or were left running by a kill."""
-    changes = isinstance(action, Install | Upgrade | Rollback | Uninstall | Adopt | Unlock | DeleteOrphans)
+    changes = isinstance(action, Install | Upgrade | Rollback | Uninstall | Adopt | Unlock | Restore | DeleteOrphans)
     return EndTests() if changes and (inputs.observed.tests_running or _are_lost(inputs)) else action
 
 

@@ -20,7 +20,7 @@ from typing import Final
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
 from xapp_operator.api.names import HELM_SECRET_PREFIX
 from xapp_operator.config import MIB
-from xapp_operator.domain.planning.plan_input import FAILED, PENDING, SUPERSEDED
+from xapp_operator.domain.planning.plan_input import FAILED, PENDING, SUPERSEDED, UNINSTALLING
 from xapp_operator.errors import HelmError, ReleaseRecordDamaged, ReleaseRecordTooLarge
 from xapp_operator.helm.manifest import load_documents, manifest_objects, split_documents
 
@@ -247,6 +247,24 @@ def unlock_release(secret: JsonObject) -> JsonObject:
     info["status"] = FAILED
     info["description"] = f"Unlocked: {status} was interrupted, and no helm process is working on it"
     return _with_payload(secret, payload, status=FAILED)
+
+
+def restore_release(secret: JsonObject, *, status: str) -> JsonObject:
+    """Return the Secret that replaces one whose release is `uninstalling`; it has the status from before again.
+
+    Where only the label says so, the label gets the status of the record.
+
+    Raises:
+        HelmError: as `decode_release`.
+    """
+    payload = _decode_payload(secret)
+    info = obj(payload, "info")
+    if text(info, "status") != UNINSTALLING:
+        return _with_status_label(secret, text(info, "status"))
+    info["status"] = status
+    info["description"] = "Restored: the uninstall was ended before it deleted anything"
+    info.pop("deleted", None)
+    return _with_payload(secret, payload, status=status)
 
 
 def correct_status_label(secret: JsonObject) -> JsonObject | None:

@@ -65,6 +65,7 @@ class StatusDraft:
     labelled_revision: int | None  # not stored: the revision that has the registration labels of this generation
     unlocked: bool = False  # not stored: this reconcile unlocked the release
     orphans_deleted: bool = False  # not stored: this reconcile deleted what the release left behind
+    restore_refused: str = ""  # not stored: why an uninstall that has only begun could not be undone
     drift_corrected: str = ""  # not stored: what this reconcile corrected
     repository_error: XAppError | None = None  # not stored: why the ChartRepository could not be created
 

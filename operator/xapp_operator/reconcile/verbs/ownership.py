@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, LABEL_XAPP
@@ -17,10 +16,9 @@ from xapp_operator.errors import AccessDenied, HelmError, InputError, NotFound
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.reconcile.inputs.release_inputs import ReleaseInputs
+from xapp_operator.reconcile.object_metadata import MAX_PARALLEL_READS, read_object_metadata
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.work.work_queue import NamespacedName
-
-MAX_PARALLEL_READS: Final = 4
 
 
 async def require_free_objects(
@@ -53,11 +51,8 @@ async def require_free_objects(
 
 async def _read_metadata(request: ReconcileRequest, context: ReconcilerContext, ref: ObjectRef) -> JsonObject:
     """Return the metadata of an object, empty if it does not exist, or if helm cannot read it either and says so."""
-    client = context.impersonation.client_for(request.xapp)
     try:
-        resource = await context.kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
-        namespace = (ref.namespace or request.namespace) if resource.namespaced else None
-        return obj(await client.get(resource, ref.name, namespace=namespace, metadata_only=True), "metadata")
+        return await read_object_metadata(request.xapp, ref, context)
     except (NotFound, AccessDenied):
         return {}
 

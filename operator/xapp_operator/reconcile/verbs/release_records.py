@@ -1,4 +1,4 @@
-"""Adopt, Unlock and MarkSuperseded: they change release records, and helm does not run.
+"""Adopt, Unlock, Restore and MarkSuperseded: they change release records, and helm does not run.
 
 Adopt: a user installed the release from the desired chart and values, so the XApp only becomes its owner. This labels
 the release record, and RepairLabels labels the objects; nothing else changes. Changes in StatusDraft: an attempt as
@@ -9,6 +9,9 @@ Unlock: the newest revision is pending, and no helm process works on it any more
 of the release Secret and finds the Secret by its label, so both change together. Changes in StatusDraft: `unlocked`,
 which Released reports. If somebody has changed the label alone, it only gets the status in the payload again, and the
 next plan goes by that.
+
+Restore: the XApp is being deleted and leaves its release, of which an uninstall has begun, and has deleted nothing. If
+that is refused, `restore_refused` in StatusDraft says why, and the XApp goes nevertheless.
 
 MarkSuperseded: a restored backup, or a person, left more than one revision deployed. Helm uses the newest of them, but
 never marks the others, and its history shows them for ever.
@@ -23,25 +26,25 @@ from dataclasses import replace
 
 from xapp_operator.api.json import obj, text
 from xapp_operator.api.names import LABEL_XAPP
-from xapp_operator.domain.planning.actions import Adopt, MarkSuperseded, Unlock
+from xapp_operator.domain.planning.actions import Adopt, MarkSuperseded, RecordAction, Restore, Unlock
 from xapp_operator.domain.planning.plan_input import INSTALL, AttemptOutcome
-from xapp_operator.errors import Conflict, NotFound, ReleaseRecordDamaged
+from xapp_operator.errors import Conflict, NotFound, ReleaseRecordDamaged, XAppError
 from xapp_operator.helm.releases.release_storage import (
     correct_status_label,
     release_secret_name,
+    restore_release,
     supersede_release,
     unlock_damaged_release,
     unlock_release,
 )
 from xapp_operator.kube.resources import SECRETS
+from xapp_operator.reconcile.begun_uninstall import is_given_up
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status.status_draft import start_attempt
 from xapp_operator.reconcile.verbs.deploy import new_attempt_label, release_labels
 
 
-async def change_records(
-    action: Adopt | Unlock | MarkSuperseded, request: ReconcileRequest, context: ReconcilerContext
-) -> None:
+async def change_records(action: RecordAction, request: ReconcileRequest, context: ReconcilerContext) -> None:
     """Execute `action`.
 
     Raises:
@@ -53,6 +56,8 @@ async def change_records(
             await _adopt(action, request, context)
         case Unlock():
             await _unlock(action, request, context)
+        case Restore():
+            await _restore(action, request, context)
         case MarkSuperseded():
             await _mark_superseded(action, request, context)
     await context.release_watch.refresh(request.namespace, request.xapp.release_name)
@@ -121,6 +126,26 @@ async def _unlock(action: Unlock, request: ReconcileRequest, context: Reconciler
         reason="Unlocked",
         message=f"a helm process that no longer runs left revision {action.revision} pending; it is marked as failed",
     )
+
+
+async def _restore(action: Restore, request: ReconcileRequest, context: ReconcilerContext) -> None:
+    client, release = context.impersonation.client_for(request.xapp), request.xapp.release_name
+    try:
+        secret = await client.get(SECRETS, release_secret_name(release, action.revision), namespace=request.namespace)
+        restored = await asyncio.to_thread(restore_release, secret, status=action.status)
+        await client.replace(SECRETS, restored, namespace=request.namespace)
+    except XAppError as error:
+        attempt = request.draft.attempt
+        if not error.permanent and attempt is not None and not is_given_up(request.xapp, attempt, context):
+            raise
+        message = f"its objects are there, but its record cannot be put back: {error.message}"
+        request.draft = replace(request.draft, restore_refused=message)
+        return
+    message = (
+        f"revision {action.revision} of {release} stays, and is {action.status} again: its uninstall was ended before "
+        "it deleted anything. If the chart has pre-delete hooks, they may have run, or run still"
+    )
+    context.events.record(request.raw, reason="Restored", message=message)
 
 
 async def _mark_superseded(action: MarkSuperseded, request: ReconcileRequest, context: ReconcilerContext) -> None:

@@ -66,6 +66,9 @@ async def uninstall(
         names = format_list(action.dependents, total=len(action.dependents))
         message = f"uninstalled after spec.timeout, although these XApps depend on it: {names}"
         context.events.record(request.raw, event_type="Warning", reason="DependentsLeft", message=message)
+    if request.xapp.metadata.deletion_timestamp is None:
+        message = f"the uninstall of {name} had begun: it is finished without hooks, and the chart is installed again"
+        context.events.record(request.raw, event_type="Warning", reason="Reinstalled", message=message)
     helm_request = UninstallRequest(
         name=name,
         namespace=request.namespace,

@@ -134,7 +134,7 @@ DELETION = [
             release(),
             deleting=True,
             wanted=spec(orphan=True),
-            last=uninstall_failed(last_at=NOW),
+            last=uninstall_failed(last_at=NOW - 2.0),
         ),
         Nothing(),
     ),

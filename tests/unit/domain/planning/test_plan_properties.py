@@ -21,6 +21,7 @@ from xapp_operator.domain.planning.actions import (
     Nothing,
     RejectRequest,
     RejectRollback,
+    Restore,
     Rollback,
     Uninstall,
     Unlock,
@@ -244,7 +245,7 @@ rollback_requests = with_release(
 @given(plan_inputs)
 def test_every_plan_input_has_an_action(now: PlanInput) -> None:
     helm = Install | Upgrade | Adopt | Rollback | RejectRollback | RejectRequest | Uninstall
-    others = DeleteOrphans | Unlock | MarkSuperseded | Wait | Nothing
+    others = DeleteOrphans | Unlock | Restore | MarkSuperseded | Wait | Nothing
 
     assert isinstance(plan(now), helm | others)
 

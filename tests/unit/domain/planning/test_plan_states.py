@@ -31,6 +31,7 @@ from xapp_operator.domain.planning.actions import (
     RejectRequest,
     RejectRollback,
     RepairLabels,
+    Restore,
     Rollback,
     SaveRepository,
     Uninstall,
@@ -45,6 +46,7 @@ from xapp_operator.domain.planning.plan_input import (
     UNINSTALL,
     AnnotationRequests,
     AttemptOutcome,
+    BegunUninstall,
     LabelState,
     ObservedRelease,
     PastRevision,
@@ -61,6 +63,18 @@ from xapp_operator.errors import (
 
 DEPLOYED_ALREADY = release(earlier=DEPLOYED_BEFORE)
 HELD_OLD = release(revision=3, digests=OLD, earlier=DEPLOYED_BEFORE)
+
+
+def leaving(begun: BegunUninstall | None, *, ended_at: float = NOW - 2.0) -> PlanInput:
+    """Return the input of an XApp that leaves its release, although helm began to uninstall it."""
+    return plan_input(
+        release("uninstalling"),
+        last=attempt(AttemptOutcome.INTERRUPTED, action=UNINSTALL, digests=None, last_at=ended_at),
+        deleting=True,
+        wanted=spec(orphan=True),
+        observed={"begun_uninstall": begun},
+    )
+
 
 ROLLBACK_AND_HOLD = [
     case("known", plan_input(DEPLOYED_ALREADY, requests=AnnotationRequests(rollback_to=1)), Rollback(1, hold=True)),
@@ -208,6 +222,19 @@ SOURCES = [
         Nothing(),
     ),
     case("orphans-stay-with-orphan", plan_input(deleting=True, wanted=spec(orphan=True), terminating=True), Nothing()),
+    case("leave", leaving(None), Nothing()),
+    case("restore", leaving(BegunUninstall("failed")), Restore(2, "failed")),
+    case(
+        "restore-later",
+        leaving(BegunUninstall("failed"), ended_at=NOW - 1.5),
+        wait(Reason.PROGRESSING, until=NOW + 0.5),
+    ),
+    case("not-restore-what-is-partly-deleted", leaving(BegunUninstall("failed", obstacle="gone")), Nothing()),
+    case(
+        "not-wait-after-another-step",
+        plan_input(release(), last=attempt(AttemptOutcome.FAILED), deleting=True, wanted=spec(orphan=True)),
+        Nothing(),
+    ),
     case("no-orphans-in-a-namespace-that-stays", plan_input(deleting=True), Nothing()),
     case("owners-of-a-settled-release", plan_input(release(), observed=DIFFERENT_OWNERS), UpdateArchiveOwners()),
     case(

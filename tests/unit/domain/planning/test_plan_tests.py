@@ -36,6 +36,7 @@ from xapp_operator.domain.planning.actions import (
     EndTests,
     Install,
     Nothing,
+    Restore,
     Rollback,
     StartTests,
     Uninstall,
@@ -280,7 +281,7 @@ def test_nothing_changes_the_release_while_tests_run(
     if isinstance(action, EndTests):
         occurred("ended")
     assert not isinstance(
-        action, Install | Upgrade | Adopt | Rollback | Uninstall | DeleteOrphans | Unlock | StartTests
+        action, Install | Upgrade | Adopt | Rollback | Uninstall | DeleteOrphans | Unlock | Restore | StartTests
     )
 
 

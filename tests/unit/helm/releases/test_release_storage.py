@@ -19,6 +19,7 @@ from xapp_operator.helm.releases.release_storage import (
     public_description,
     release_secret_name,
     remove_unserved_kinds,
+    restore_release,
     unlock_release,
 )
 
@@ -277,6 +278,22 @@ def test_unlocking_does_not_modify_the_given_secret() -> None:
 def test_a_release_that_is_not_pending_cannot_be_unlocked(status: str) -> None:
     with pytest.raises(HelmError, match=status):
         unlock_release(recorded(status))
+
+
+def test_a_release_that_is_uninstalling_gets_its_status_again() -> None:
+    info = {**obj(payload(), "info"), "status": "uninstalling", "deleted": "2026-11-20T08:00:00Z"}
+    before = secret(json.dumps(payload(info=info)).encode(), status="uninstalling")
+    after = restore_release(before, status="deployed")
+    assert (decode_release(after).status, decode_release(after).status_label) == ("deployed", "deployed")
+    expected, found = raw_payload(before), raw_payload(after)
+    assert obj(expected, "info").pop("deleted")
+    obj(expected, "info").update(status="deployed", description=decode_release(after).description)
+    assert found == expected
+
+
+def test_where_only_the_label_says_uninstalling_the_label_is_corrected() -> None:
+    after = restore_release(secret(json.dumps(payload()).encode(), status="uninstalling"), status="failed")
+    assert (decode_release(after).status, decode_release(after).status_label) == ("deployed", "deployed")
 
 
 def test_a_changed_label_gets_the_status_of_the_record_again() -> None:

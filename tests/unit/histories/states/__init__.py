@@ -18,6 +18,7 @@ from xapp_operator.domain.planning.actions import (
     MarkSuperseded,
     Nothing,
     RepairLabels,
+    Restore,
     Rollback,
     SaveRepository,
     StartTests,
@@ -91,6 +92,9 @@ AT: Mapping[str, At] = {
     "the release was uninstalled and kept": At(Install, release="uninstalled", attempt=Outcome.SUCCEEDED),
     "no revision is in force": At(Upgrade, release="superseded", attempt=Outcome.SUCCEEDED),
     "uninstalling": At(Uninstall, "_plan_deletion", release="deployed", attempt=Outcome.SUCCEEDED),
+    "leaving a release whose uninstall has begun": At(
+        Restore, "_plan_deletion", release="uninstalling", attempt=Outcome.INTERRUPTED
+    ),
     "deletion waits for dependents": At(Wait, "_plan_deletion", release="deployed", attempt=Outcome.SUCCEEDED),
     "uninstall that is tried again": At(Wait, "_plan_deletion", release="deployed", attempt=Outcome.FAILED),
     "deletion with the namespace": At(DeleteOrphans, "_plan_deletion", attempt=Outcome.SUCCEEDED),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.helm import Fault
+from tests.support.fakes.histories import PAUSE_SECONDS
 from tests.unit.histories.situations.actions import create_other
 from tests.unit.histories.states.deploying import INSTALLED, MANY, end_the_faults, install, slow_helm
 from tests.unit.histories.states.scene import Scene, State
 from tests.unit.histories.test_kills import UNAVAILABLE
 from tests.unit.histories.test_removals import LABELS, OWNER, delete_namespace
-from xapp_operator.domain.planning.actions import DeleteOrphans
+from xapp_operator.domain.planning.actions import DeleteOrphans, Restore
 
 
 async def be_uninstalled(scene: Scene) -> None:
@@ -17,6 +18,18 @@ async def be_uninstalled(scene: Scene) -> None:
     slow_helm(scene)
     scene.history.delete()
     await scene.until_step("uninstall")
+
+
+async def restore(scene: Scene) -> None:
+    await install(scene)
+    history = scene.history
+    history.cluster.helm.pause = 60.0
+    history.delete()
+    await scene.until(lambda: "uninstalling" in history.cluster.revisions.values())
+    held = scene.hold(Restore, "PUT", "/secrets/")
+    history.edit(deletionPolicy="Orphan")
+    await scene.until(held)
+    history.cluster.helm.pause = PAUSE_SECONDS
 
 
 async def wait_for_dependents(scene: Scene) -> None:
@@ -58,6 +71,9 @@ async def finish_an_uninstall(scene: Scene) -> None:
 
 STATES = {
     "uninstalling": State(be_uninstalled, deleting=True),
+    "leaving a release whose uninstall has begun": State(
+        restore, deleting=True, stays={"hello", "sh.helm.release.v1.hello.v1"}
+    ),
     "deletion waits for dependents": State(wait_for_dependents, deleting=True),
     "uninstall that is tried again": State(uninstall_again_later, recover=end_the_faults, deleting=True),
     "deletion with the namespace": State(go_with_the_namespace, deleting=True),

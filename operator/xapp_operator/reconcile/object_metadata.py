@@ -1,0 +1,25 @@
+"""Reads the metadata of objects that a manifest names, with the identity of the XApp, and not from the watches."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.api.models import XApp
+from xapp_operator.helm.manifest import ObjectRef
+from xapp_operator.reconcile.reconcile_context import ObserverContext
+
+MAX_PARALLEL_READS: Final = 4
+
+
+async def read_object_metadata(xapp: XApp, ref: ObjectRef, context: ObserverContext) -> JsonObject:
+    """Return the metadata of an object of the XApp's release.
+
+    Raises:
+        NotFound: when it does not exist, or the cluster does not serve its kind.
+        KubeError: when it cannot be read.
+    """
+    client, release_namespace = context.impersonation.client_for(xapp), xapp.metadata.namespace
+    resource = await context.kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
+    namespace = (ref.namespace or release_namespace) if resource.namespaced else None
+    return obj(await client.get(resource, ref.name, namespace=namespace, metadata_only=True), "metadata")
