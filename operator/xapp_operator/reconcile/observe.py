@@ -14,6 +14,7 @@ from xapp_operator.api.models import METHOD_REMOTE, HealthStatus, ReleaseStatus,
 from xapp_operator.domain.planning.plan import BEFORE_THAT
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
+    UNINSTALLED,
     AnnotationRequests,
     AttemptOutcome,
     Digests,
@@ -64,6 +65,7 @@ from xapp_operator.reconcile.watching.release_watch import LATE_SECONDS
 POD_GRACE_SECONDS: Final = 3.0
 """For this long after a helm step, pods are not asked why they are not ready."""
 _UNSEEN_MESSAGE: Final = "the objects of the new revision are not shown yet"
+_UNINSTALLED_MESSAGE: Final = "the release is uninstalled"
 
 _REFUSALS: Final[dict[str, type[XAppError]]] = {
     Reason.CHART_PULL_FAILED: SourceUnavailable,
@@ -174,7 +176,7 @@ class Observer:
         else:
             history = tuple(each for each in history if each.revision in release.revisions)
         unseen = labels.outdated and self._may_be_unseen(xapp, draft)
-        live = await self._observe_live_state(xapp, draft, unseen=unseen)
+        live = _correct_health(await self._observe_live_state(xapp, draft, unseen=unseen), release)
         changes = ArchiveOwnerChanges()
         if desired is not None:
             changes = context.inputs.archive_owner_changes(xapp, resolved=isinstance(desired, Digests))
@@ -339,6 +341,13 @@ class Observer:
         # kstatus calls a rollout Progressing until its deadline, even while its pods crash. Users call that Degraded.
         status = cause.status if report.status is HealthStatus.PROGRESSING else report.status
         return replace(report, status=status, message=cause.message)
+
+
+def _correct_health(live: MonitorReport, release: ObservedRelease | None) -> MonitorReport:
+    """Return the health of the objects; none are left of an uninstalled release of which helm keeps the history."""
+    if release is None or release.status != UNINSTALLED or live.status is not HealthStatus.HEALTHY:
+        return live
+    return replace(live, status=HealthStatus.DEGRADED, message=_UNINSTALLED_MESSAGE)
 
 
 def _pending_source(xapp: XApp, *, has_begun: bool, is_asked_for: bool) -> XAppError:
