@@ -58,7 +58,7 @@ class Difference:
 class DriftedObject:
     """An object that differs from the manifest, or is missing.
 
-    `kept` are paths whose live values stay when it is corrected. With a `refusal` it is not corrected: the reason.
+    `kept` are paths whose live values stay when it is corrected. With a `refusal` it cannot be corrected: the reason.
     """
 
     kind: str
@@ -91,11 +91,11 @@ def parse_ignored(*annotated: JsonObject) -> IgnoredDrift:
         pointers = [each.strip() for each in value.split(",")] if value else []
         if len(value) > ANNOTATION_MAX or len(pointers) > POINTERS_MAX:
             return IgnoredDrift(error=f"has more than {POINTERS_MAX} pointers or {ANNOTATION_MAX:,} characters")
-        for pointer in pointers:
-            if not _POINTER.fullmatch(pointer):
+        for number, pointer in enumerate(pointers, start=1):
+            if not _POINTER.fullmatch(pointer):  # not quoted: it may come from a secret value of the chart
                 return IgnoredDrift(
-                    error=f'has "{escape_input(pointer)}", which is neither "{IGNORE_ALL}" nor a JSON pointer such as '
-                    "/spec/replicas; separate pointers by commas"
+                    error=f'is neither "{IGNORE_ALL}" nor JSON pointers such as /spec/replicas, separated by commas: '
+                    f"pointer {number} is not valid"
                 )
             paths.append(_parse_pointer(pointer))
     return IgnoredDrift(paths=tuple(dict.fromkeys(paths)))
@@ -248,5 +248,5 @@ def _describe(one: DriftedObject) -> str:
     more = len(one.paths) - PATHS_NAMED_MAX
     where = f"{paths} and {more} more" if more > 0 else paths
     by = f", changed by {', '.join(map(escape_input, one.managers))}" if one.managers else ""
-    why = f"; not corrected: {one.refusal}" if one.refusal else ""
+    why = f"; cannot be corrected: {one.refusal}" if one.refusal else ""
     return f"{name} ({where}{by}{why})"

@@ -93,10 +93,18 @@ def test_the_annotations_of_manifest_and_live_object_add_up() -> None:
 @pytest.mark.parametrize("value", ["spec", "spec/replicas", "/a~2", "/a,", ",", "all,/a", "/a,," + "x" * 200])
 def test_an_invalid_annotation_is_refused_with_the_rule(value: str) -> None:
     found = parse_ignored(annotated(value))
-    assert "JSON pointer such as /spec/replicas" in found.error
+    assert "JSON pointers such as /spec/replicas" in found.error
     assert not found.all
     assert found.paths == ()
     assert len(found.error) < 300
+
+
+def test_an_invalid_annotation_is_not_quoted() -> None:
+    """A chart may have made it from a secret value."""
+    error = parse_ignored(annotated("/spec/replicas,hunter2-SECRETVAL")).error
+    assert error.endswith("pointer 2 is not valid")
+    assert "hunter2" not in error
+    assert "SECRETVAL" not in error
 
 
 @pytest.mark.parametrize("value", [",".join(["/a"] * 101), "/" + "a" * 10_000])
@@ -221,7 +229,7 @@ def test_one_more_object_or_path_is_counted() -> None:
     assert describe_drift((drifted("c", 5),)) == "ConfigMap c (/0, /1, /2, /3, /4)"
     assert describe_drift((drifted("c", 6),)) == "ConfigMap c (/0, /1, /2, /3, /4 and 1 more)"
     refused = replace(drifted("c", 1), managers=("a", "b"), refusal="forbidden")
-    assert describe_drift((refused,)) == "ConfigMap c (/0, changed by a, b; not corrected: forbidden)"
+    assert describe_drift((refused,)) == "ConfigMap c (/0, changed by a, b; cannot be corrected: forbidden)"
 
 
 def test_120_characters_of_an_escaped_path_are_shown() -> None:

@@ -74,7 +74,7 @@ def test_a_pending_correction_is_told() -> None:
     found = drifted(refused, mode="enabled")
     assert found is not None
     assert CORRECTION_PENDING not in found[2]
-    assert "not corrected: it belongs to another release" in found[2]
+    assert "cannot be corrected: it belongs to another release" in found[2]
 
 
 def test_the_right_that_a_correction_lacks_comes_first() -> None:
