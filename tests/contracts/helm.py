@@ -372,8 +372,9 @@ class HelmContract:
         foreign: JsonObject = {"metadata": {"annotations": {"meta.helm.sh/release-name": "another"}}}
         await helm.kube.patch(CONFIGMAPS, "hello", foreign, namespace=helm.namespace)
 
-        assert await helm.engine.uninstall(helm.uninstall) == ()
+        left = await helm.engine.uninstall(helm.uninstall)
 
+        assert [(each.name, each.reason) for each in left] == [("ConfigMap/hello", "not owned")]
         assert await helm.statuses() == {}
         await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
         with pytest.raises(NotFound):

@@ -176,7 +176,6 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
         '" in API group "',
     ),
     "helm.engine._VERIFIED": ("Signed by: ", "Using Key With Fingerprint: ", "\nSigned by: a\n"),
-    "helm.engine._UNVERIFIED_RESOURCE": ("[", "[\n", "[a] ", "\n[a] a"),
     "gateway.http.audit._OBJECT_NAME": ("a-", "a."),
     "gateway.http.requests.paths._PAGE_PATH": ("xapps/", "a/", "repositories/a/b/..", "\n"),
     "helm.releases.release_storage._OWN_DESCRIPTION": ("Rollback to ", "0"),

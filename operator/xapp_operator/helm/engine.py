@@ -30,6 +30,7 @@ from xapp_operator.helm.processes.slots import HelmSlot, SlotCounts
 from xapp_operator.helm.processes.workspace import Workspace, reap_orphans
 from xapp_operator.helm.requests import (
     DryRunRequest,
+    LeftObject,
     RecordedOperation,
     ReleaseOperation,
     ReleaseRequest,
@@ -43,16 +44,20 @@ from xapp_operator.helm.requests import (
     VerifyRequest,
 )
 from xapp_operator.helm.results.error_rules import is_release_not_found, template_stop_reason, user_refusal
-from xapp_operator.helm.results.output import decode_stdout, parse_dry_run, parse_release, rendered_notes, stdout_text
+from xapp_operator.helm.results.output import (
+    decode_stdout,
+    parse_dry_run,
+    parse_left_objects,
+    parse_release,
+    rendered_notes,
+    stdout_text,
+)
 from xapp_operator.helm.results.stderr import error_text, parse_warnings, presentable_message
 
 TEMPLATE_CPU_SECONDS: Final = 20
 CRDS_FOLDER: Final = "crds/"
 TIMEOUT_MARGIN_SECONDS: Final = 5.0  # after helm's own timeout, whose message names the hook
 QUERY_TIMEOUT_SECONDS: Final = 30.0
-
-# Without a reason after the name, helm left the object on purpose (resource policy, or owned by another release).
-_UNVERIFIED_RESOURCE: Final = re.compile(r"^\[(?P<kind>[^\]\n]++)\] (?P<name>[^:\n]++):", re.MULTILINE)
 
 _KEYRING_FILE: Final = "trusted keys"  # no chart has a name with a blank
 _VERIFIED: Final = re.compile(
@@ -171,11 +176,11 @@ class HelmEngine:
         await self._run_checked(_release_call(arguments.rollback(request), request), slot=slot)
         return await self._get_release(request)
 
-    async def uninstall(self, request: UninstallRequest, *, slot: HelmSlot | None = None) -> tuple[str, ...]:
+    async def uninstall(self, request: UninstallRequest, *, slot: HelmSlot | None = None) -> tuple[LeftObject, ...]:
         """Remove a release with its history; a release that does not exist is not an error.
 
-        Returns when the deletes are accepted, with the objects (`Kind/name`) that helm left because it could not read
-        them. When it is interrupted, helm leaves the release `uninstalling`.
+        Returns when the deletes are accepted, with the objects that helm has left. When it is interrupted, helm leaves
+        the release `uninstalling`.
 
         Raises:
             XAppError: as `install`.
@@ -185,7 +190,7 @@ class HelmEngine:
         if outcome.exit_code > 0 and is_release_not_found(outcome.stderr):
             return ()
         await self._raise_on_failure(call, outcome)
-        return tuple(f"{one['kind']}/{one['name']}" for one in _UNVERIFIED_RESOURCE.finditer(stdout_text(outcome)))
+        return parse_left_objects(outcome)
 
     async def test(self, request: TestRequest, *, slot: HelmSlot | None = None) -> None:
         """Run the test hooks of the newest revision of a release, one after the other, until one fails.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -169,6 +170,22 @@ class ReleaseResult:
     first_deployed: str = ""
     description: str = ""
     labelled: bool = False
+
+
+class LeftReason(StrEnum):
+    """Why helm has not deleted an object of a release that it uninstalled."""
+
+    KEPT = "kept"  # because of its annotation
+    NOT_OWNED = "not owned"  # its label and annotations do not assign it to the release
+    UNVERIFIED = "unverified"  # it could not be read
+
+
+@dataclass(frozen=True, slots=True)
+class LeftObject:
+    """An object (`Kind/name`) that helm has not deleted."""
+
+    name: str
+    reason: LeftReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, ApiUnavailable, HelmError
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.processes.runner import write_pod_kubeconfig
+from xapp_operator.helm.requests import LeftObject, LeftReason
 
 pytestmark = pytest.mark.integration
 
@@ -52,7 +53,7 @@ async def test_unreadable_objects_are_reported_at_uninstall(engine: HelmEngine, 
     unverified = await engine.uninstall(
         helm_namespace.uninstall_request(user=helm_namespace.create_account("deployer", "*:secrets"))
     )
-    assert unverified == ("ConfigMap/hello",)
+    assert unverified == (LeftObject("ConfigMap/hello", LeftReason.UNVERIFIED),)
 
 
 async def test_unreadable_release_records_do_not_mean_that_there_is_no_release(

@@ -11,6 +11,7 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.errors import HelmError
 from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.requests import LeftObject, LeftReason
 
 pytestmark = pytest.mark.integration
 
@@ -102,12 +103,14 @@ async def test_uninstalling_a_missing_release_succeeds(engine: HelmEngine, helm_
     assert await engine.uninstall(helm_namespace.uninstall_request()) == ()
 
 
-async def test_objects_with_resource_policy_keep_are_kept_and_not_reported(
+async def test_objects_with_resource_policy_keep_are_kept_and_reported(
     engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     kept = CONFIGMAP.replace("metadata:", "metadata:\n  annotations: {helm.sh/resource-policy: keep}")
     await engine.install(helm_namespace.release_request(chart=chart({**SIMPLE, "templates/configmap.yaml": kept})))
-    assert await engine.uninstall(helm_namespace.uninstall_request()) == ()
+    assert await engine.uninstall(helm_namespace.uninstall_request()) == (
+        LeftObject("ConfigMap/hello", LeftReason.KEPT),
+    )
     assert helm_namespace.revision_statuses() == {}
     assert "hello" in helm_namespace.names("configmaps")
 

@@ -273,13 +273,15 @@ class FakeHelm:
             stored = any(each["metadata"].get("labels", {}).get("name") == name for each in self.server.all("secrets"))
             not_found = f"uninstall: Release not loaded: {name}: release: not found"
             raise HelmFailed("no release provided" if stored else not_found)  # none of the records can be decoded
-        newest = history[-1]
+        newest, left = history[-1], list[str]()
         if newest["info"]["status"] != "uninstalled":
             if self._has_record(run, newest):  # otherwise helm goes on
                 await self._set_status(run, newest, "uninstalling", "Deletion in progress (or silently failed)")
             for each in reversed(objects_of(newest["manifest"])):
                 target = target_of(each, namespace=run.namespace)
-                if self._owner(target) == (name, run.namespace):
+                if self._owner(target) not in ((name, run.namespace), None):
+                    left.append(f"[{each['kind']}] {target.name}\n")
+                elif self._owner(target) is not None:
                     with self._write(run, f"delete {target.plural}"):
                         self.server.delete(target, {})
                     await asyncio.sleep(self.pause)
@@ -289,7 +291,8 @@ class FakeHelm:
             with self._write(run, "delete record"):
                 self.server.delete(record_target(run.namespace, each["name"], each["version"]), {})
                 _set_done(run, done=each is newest)
-        return f'release "{name}" uninstalled\n'
+        heading = f"{len(left)} resource(s) were not deleted because they are not owned by this release:\n"
+        return f'{"".join([heading, *left]) if left else ""}release "{name}" uninstalled\n'
 
     async def _test(self, run: _Run) -> str:
         (name,) = run.positional

@@ -33,6 +33,9 @@ LABELS = {"xapp-operator.io/xapp": "hello"}
 OWNER = {"meta.helm.sh/release-name": "hello", "meta.helm.sh/release-namespace": NAMESPACE}
 KEPT = {"helm.sh/resource-policy": " Keep"}
 KEPT_MESSAGE = "these objects stay, because they have the annotation helm.sh/resource-policy: keep: "
+NOT_OWNED_MESSAGE = (
+    "these objects stay, because Helm's label and annotations do not say that they belong to the release: "
+)
 CLUSTER_ROLES = Target("rbac.authorization.k8s.io", "v1", "clusterroles")
 OTHER_RELEASE = {"meta.helm.sh/release-name": "other"}
 
@@ -97,8 +100,13 @@ def record_uninstalls(monkeypatch: pytest.MonkeyPatch, output: str = "") -> list
     return runs
 
 
-def test_objects_that_helm_could_not_verify_are_named(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    output = "[ConfigMap] one: connection refused\n[Secret] kept\n[ConfigMap] two: connection refused\n"
+def test_objects_that_helm_has_left_are_named(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = (
+        "These resources were kept due to the resource policy:\n[Secret] kept\n[ClusterRole] system:kept\n\n"
+        "1 resource(s) were not deleted because they are not owned by this release:\n[Service] other\n\n"
+        "2 resource(s) were not deleted because their ownership could not be verified:\n"
+        "[ConfigMap] one: connection refused\n[ConfigMap] two: connection refused\n\n[Secret] none\n"
+    )
     runs = record_uninstalls(monkeypatch, output)
 
     async def play(history: History) -> None:
@@ -107,8 +115,11 @@ def test_objects_that_helm_could_not_verify_are_named(settings: Settings, monkey
         await wait_gone(history)
 
     history = run_history(settings, play)
-    message = "helm could not verify that these objects are deleted; check them yourself: ConfigMap/one, ConfigMap/two"
-    assert events(history, "LeftBehind") == [("Warning", message)]
+    assert [message for _, message in events(history, "LeftBehind")] == [
+        KEPT_MESSAGE + "Secret/kept, ClusterRole/system:kept",
+        NOT_OWNED_MESSAGE + "Service/other",
+        "helm could not verify that these objects are deleted; check them yourself: ConfigMap/one, ConfigMap/two",
+    ]
     assert [("no-hooks" in flags, flags["namespace"]) for flags in runs] == [(False, NAMESPACE)]
 
 

@@ -10,10 +10,17 @@ import orjson
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.common.bounded_process import ProcessResult
 from xapp_operator.errors import HelmError
-from xapp_operator.helm.requests import ReleaseResult, RenderResult
+from xapp_operator.helm.requests import LeftObject, LeftReason, ReleaseResult, RenderResult
 from xapp_operator.helm.results.stderr import parse_warnings
 
 CRDS_FOLDER: Final = "crds/"
+
+_LEFT_HEADINGS: Final = {
+    "were kept due to the resource policy:": LeftReason.KEPT,
+    "were not deleted because they are not owned by this release:": LeftReason.NOT_OWNED,
+    "were not deleted because their ownership could not be verified:": LeftReason.UNVERIFIED,
+}
+"""How the line ends below which helm lists the objects that an uninstall has left, one a line."""
 
 
 def stdout_text(outcome: ProcessResult) -> str:
@@ -73,3 +80,17 @@ def rendered_notes(dry_run: ProcessResult) -> str:
     if dry_run.exit_code != 0 or dry_run.stdout_truncated:
         return ""
     return text(obj(decode_stdout(dry_run), "info"), "notes")
+
+
+def parse_left_objects(outcome: ProcessResult) -> tuple[LeftObject, ...]:
+    """Return the objects that an uninstall has left, in helm's order."""
+    found: list[LeftObject] = []
+    reason: LeftReason | None = None
+    for line in stdout_text(outcome).splitlines():
+        kind, is_object, name = line.removeprefix("[").partition("] ")
+        if not line.startswith("[") or not is_object:
+            reason = next((each for heading, each in _LEFT_HEADINGS.items() if line.endswith(heading)), None)
+        elif reason is not None:
+            name = name.partition(": ")[0] if reason is LeftReason.UNVERIFIED else name  # and why
+            found.append(LeftObject(f"{kind}/{name}", reason))
+    return tuple(found)

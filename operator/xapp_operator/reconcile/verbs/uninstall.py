@@ -31,7 +31,7 @@ from xapp_operator.errors import (
 from xapp_operator.helm.manifest import is_kept
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.releases.release_storage import release_secret_name, remove_unserved_kinds
-from xapp_operator.helm.requests import UninstallRequest
+from xapp_operator.helm.requests import LeftObject, LeftReason, UninstallRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.kube.resources import SECRETS, Resource
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
@@ -40,6 +40,13 @@ from xapp_operator.reconcile.verbs.deploy import fail_attempt, run_step
 from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
+LEFT_MESSAGES: Final = {
+    LeftReason.KEPT: f"these objects stay, because they have the annotation {HELM_RESOURCE_POLICY}: keep: ",
+    LeftReason.NOT_OWNED: (
+        "these objects stay, because Helm's label and annotations do not say that they belong to the release: "
+    ),
+    LeftReason.UNVERIFIED: "helm could not verify that these objects are deleted; check them yourself: ",
+}
 RECORDS_CAME_BACK: Final = (
     "the release was uninstalled, but there are records of it again: somebody has installed or restored it meanwhile"
 )
@@ -77,7 +84,7 @@ async def uninstall(
         no_hooks=not action.hooks,
         read_secrets=secrets_reader(request.key, name, context),
     )
-    attempt, unverified = await run_step(
+    attempt, left = await run_step(
         request,
         context,
         attempt,
@@ -85,13 +92,10 @@ async def uninstall(
         urgent=True,
         on_start=on_start,
     )
-    if unverified is not None:
+    if left is not None:
         attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)
         request.draft = replace(request.draft, release=ReleaseStatus())
-        if unverified:
-            objects = ", ".join(unverified)
-            message = f"helm could not verify that these objects are deleted; check them yourself: {objects}"
-            context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
+        _tell_left_objects(left, request, context)
     request.draft = replace(request.draft, attempt=attempt)
     denied = attempt.outcome is AttemptOutcome.FAILED and attempt.reason == Reason.ACCESS_DENIED
     if denied and await _namespace_lost_permissions(request, context):
@@ -108,6 +112,16 @@ async def uninstall(
         if not await _namespace_lost_permissions(request, context):
             raise
         context.release_watch.forget(request.namespace, name)
+
+
+def _tell_left_objects(left: Iterable[LeftObject], request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Record an event for each reason why objects are left."""
+    names: dict[LeftReason, list[str]] = {}
+    for each in left:
+        names.setdefault(each.reason, []).append(each.name)
+    for reason, objects in names.items():
+        message = LEFT_MESSAGES[reason] + format_list(objects, total=len(objects))
+        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
 
 
 async def _namespace_lost_permissions(request: ReconcileRequest, context: ReconcilerContext) -> bool:
@@ -165,8 +179,7 @@ async def _delete_labelled_objects(
     if unanswered:
         problems.append(f"given up after spec.timeout; check them yourself: {'; '.join(unanswered)}")
     if kept:
-        names = format_list(kept, total=len(kept))
-        problems.append(f"these objects stay, because they have the annotation {HELM_RESOURCE_POLICY}: keep: {names}")
+        problems.append(LEFT_MESSAGES[LeftReason.KEPT] + format_list(kept, total=len(kept)))
     for message in problems:
         context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
 
@@ -260,7 +273,7 @@ async def _check_newest_record(request: ReconcileRequest, context: ReconcilerCon
 
 async def _uninstall_served_kinds(
     request: ReconcileRequest, context: ReconcilerContext, helm_request: UninstallRequest, slot: HelmSlot
-) -> tuple[str, ...]:
+) -> tuple[LeftObject, ...]:
     if not helm_request.no_hooks and request.draft.test is not None:
         await delete_test_objects(request, context, request.draft.test.revision)
     try:
