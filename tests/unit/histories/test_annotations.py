@@ -135,7 +135,7 @@ def test_what_is_asked_of_a_suspended_xapp_does_not_happen_later(settings: Setti
         history.annotate(name)
         await history.cluster.wait(SECONDS)
         (said,) = events(history, "NoEffect")
-        assert said == f"{name} has no effect now: suspended by spec.suspend: the release stays as it is"
+        assert said == f"{name} has no effect now: suspended by spec.suspend: nothing is changed"
         history.edit(suspend=False)
 
     history = run_history(settings, play)
@@ -153,7 +153,7 @@ def test_a_rollback_that_is_asked_of_a_suspended_xapp_does_not_happen_later(sett
         history.annotate("rollback-to", "1")
         await history.cluster.wait(SECONDS)
         (said,) = events(history, "NoEffect")
-        assert said == "rollback-to has no effect now: suspended by spec.suspend: the release stays as it is"
+        assert said == "rollback-to has no effect now: suspended by spec.suspend: nothing is changed"
         assert handled(history)["rollbackTo"].startswith("1@")
         history.edit(suspend=False)
 

@@ -125,7 +125,7 @@ OTHER_UNINSTALL_SECONDS: Final = 30.0
 """How long another helm that uninstalls a release of the operator is waited for."""
 BEFORE_THAT: Final = " Before that: "
 """Between why chart or values are refused, and what has gone wrong before."""
-_SUSPENDED: Final = Wait(Reason.SUSPENDED, "suspended by spec.suspend: the release stays as it is")
+_SUSPENDED: Final = Wait(Reason.SUSPENDED, "suspended by spec.suspend: nothing is changed")
 
 
 def plan(inputs: PlanInput) -> Action:

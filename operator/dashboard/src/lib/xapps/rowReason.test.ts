@@ -50,7 +50,7 @@ describe('rowReason', () => {
   })
 
   it('does not repeat of an xApp that goes what was said while it was suspended', () => {
-    const suspended = 'suspended by spec.suspend: the release stays as it is'
+    const suspended = 'suspended by spec.suspend: nothing is changed'
     expect(reasonOf(suspended, 'Uninstalling', 'Suspended')).toBe('')
     expect(reasonOf(suspended, 'Suspended', 'Suspended')).toBe(suspended)
     expect(reasonOf('waiting for 2 pods', 'Uninstalling', 'Progressing')).toBe('waiting for 2 pods')
