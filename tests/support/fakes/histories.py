@@ -30,7 +30,7 @@ from tests.support.fakes.helm_records import (
 )
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE, FakeCluster, Killed
-from tests.support.fakes.step_checks import check_steps
+from tests.support.fakes.step_checks import check_released, check_steps
 from xapp_operator.api.models import XApp, XAppSpec
 from xapp_operator.config import Settings
 from xapp_operator.reconcile.status.status_draft import request_digest, requested_value
@@ -328,6 +328,7 @@ class History:
         body = self.cluster.xapp()
         if body is None:
             return
+        check_released(self.helm_steps, self.records, self.cluster.condition("Released"))
         ready = self.cluster.condition("Ready")
         assert "deletionTimestamp" not in body["metadata"], "the deletion never ends"
         if body["spec"].get("suspend"):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tests.support.fakes.helm import Step
+from tests.support.fakes.json_patch import Json
 
 
 def check_steps(steps: Iterable[Step]) -> None:
@@ -30,3 +31,12 @@ def check_steps(steps: Iterable[Step]) -> None:
             assert answer not in done, f"{step} is repeated, although it had succeeded"
             done.add(answer)
         good = good or (step.done and step.command != "uninstall")
+
+
+def check_released(steps: Sequence[Step], records: Sequence[Json], released: Json | None) -> None:
+    """The condition Released tells of a rollback if that is what helm did last, whoever asked for it, or why."""
+    newest = records[-1]["info"] if records else {"status": ""}
+    if not steps or steps[-1].command != "rollback" or newest["status"] != "deployed" or released is None:
+        return
+    if newest["description"].startswith("Rollback to"):
+        assert (released["status"], released["reason"]) == ("True", "RollbackSucceeded"), released

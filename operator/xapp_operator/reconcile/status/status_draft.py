@@ -40,6 +40,8 @@ from xapp_operator.errors import XAppError
 RequestField: TypeAlias = Literal["reconcile_at", "retry_at", "force_at", "test_at", "rollback_to"]
 """A field of `status.handled`."""
 
+UNHEALTHY_REASONS: Final = (Reason.HEALTH_CHECK_FAILED, Reason.TEST_FAILED)
+"""Why an upgrade is rolled back that helm has finished."""
 MAX_REVISION_DIGITS: Final = 10
 """A longer number is no revision."""
 
@@ -359,7 +361,7 @@ def rolled_back_attempt(attempt: Attempt, cause: RollbackCause) -> Attempt:
 
     `attempt` is the upgrade, or a rollback whose upgrade is no longer known.
     """
-    unhealthy = cause.reason in (Reason.HEALTH_CHECK_FAILED, Reason.TEST_FAILED)
+    unhealthy = cause.reason in UNHEALTHY_REASONS
     advice = f"rolled back to revision {cause.revision}; change spec, chart or values, or set the annotation retry-at"
     return replace(
         attempt,

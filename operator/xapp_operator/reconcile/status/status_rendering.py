@@ -5,6 +5,7 @@ Conditions follow kstatus: Reconciling and Stalled are there only while True. Re
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import cast
 
@@ -30,17 +31,23 @@ from xapp_operator.api.models import (
     XAppHealth,
     XAppStatus,
 )
-from xapp_operator.api.status_parts import HandledAnnotations, Progress
-from xapp_operator.api.status_texts import CAUSE_MAX
+from xapp_operator.api.status_parts import HandledAnnotations, Progress, RollbackCause
+from xapp_operator.api.status_texts import CAUSE_MAX, MESSAGE_MAX
 from xapp_operator.common.text import shorten
 from xapp_operator.domain.planning.actions import Nothing, Wait
-from xapp_operator.domain.planning.plan_input import AttemptOutcome, DriftState, TestOutcome
+from xapp_operator.domain.planning.plan_input import ROLLBACK, UPGRADE, Attempt, AttemptOutcome, DriftState, TestOutcome
 from xapp_operator.domain.planning.progress import NO_RETRIES, SourceRetries, find_progress
 from xapp_operator.errors import XAppError
 from xapp_operator.helm.releases.release_index import revisions_to_prune
 from xapp_operator.monitor.release_objects import MonitorReport
 from xapp_operator.reconcile.status.drift_reporting import set_drifted
-from xapp_operator.reconcile.status.status_draft import StatusDraft, attempt_to_status, store_test_run, utc
+from xapp_operator.reconcile.status.status_draft import (
+    UNHEALTHY_REASONS,
+    StatusDraft,
+    attempt_to_status,
+    store_test_run,
+    utc,
+)
 
 SUCCESS_REASONS = {
     "Install": Reason.INSTALL_SUCCEEDED,
@@ -174,7 +181,9 @@ def _set_released(conditions: ConditionSet, draft: StatusDraft) -> None:
         if known is not None and known.status == "True" and draft.release.revision is not None:
             conditions.set(RELEASED, status=True, reason=_success_reason(draft), message=describe_release(draft))
         return
-    if attempt.outcome in _HELM_FINISHED and attempt.action in SUCCESS_REASONS:
+    if _was_rolled_back(draft):
+        conditions.set(RELEASED, status=True, reason=Reason.ROLLBACK_SUCCEEDED, message=describe_release(draft))
+    elif attempt.outcome in _HELM_FINISHED and attempt.action in SUCCESS_REASONS:
         reason = Reason.UNLOCKED if draft.unlocked and attempt.outcome is not AttemptOutcome.SUCCEEDED else None
         conditions.set(
             RELEASED,
@@ -183,17 +192,39 @@ def _set_released(conditions: ConditionSet, draft: StatusDraft) -> None:
             message=describe_release(draft),
         )
     elif attempt.outcome is AttemptOutcome.FAILED:
-        denied = attempt.reason == Reason.ACCESS_DENIED
-        failure = attempt.reason if denied else FAILURE_REASONS.get(attempt.action, attempt.reason)
-        conditions.set(RELEASED, status=False, reason=failure, message=attempt.message)
+        _set_failed_step(conditions, attempt.action, reason=attempt.reason, message=attempt.message)
+    elif attempt.action == ROLLBACK and (cause := _failure_of_helm(attempt)) is not None:  # it is not over
+        _set_failed_step(conditions, UPGRADE, reason=cause.reason, message=cause.message)
+
+
+def _set_failed_step(conditions: ConditionSet, action: str, *, reason: str, message: str) -> None:
+    failure = reason if reason == Reason.ACCESS_DENIED else FAILURE_REASONS.get(action, reason)
+    conditions.set(RELEASED, status=False, reason=failure, message=message)
+
+
+def _failure_of_helm(rollback: Attempt) -> RollbackCause | None:
+    """Return why an upgrade is rolled back, unless helm has finished it."""
+    cause = rollback.rollback_cause
+    return None if cause is None or cause.reason in UNHEALTHY_REASONS else cause
+
+
+def _was_rolled_back(draft: StatusDraft) -> bool:
+    """Return whether the last step was a rollback that nobody asked for: the attempt is the upgrade that it undid."""
+    attempt, deployed_at = draft.attempt, draft.release.last_deployed
+    undone = (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY)
+    if attempt is None or attempt.action != UPGRADE or attempt.outcome not in undone or deployed_at is None:
+        return False
+    return _action_in_history(draft) == ROLLBACK and int(deployed_at.timestamp()) >= int(attempt.first_at)
 
 
 def _success_reason(draft: StatusDraft) -> str:
     """Return the reason of the step that made the release; without an attempt, the history tells which it was."""
     action = draft.attempt.action if draft.attempt is not None else None
-    if action is None:
-        action = next((each.action for each in draft.history if each.revision == draft.release.revision), None)
-    return SUCCESS_REASONS.get(action or "", Reason.INSTALL_SUCCEEDED)
+    return SUCCESS_REASONS.get(action or _action_in_history(draft) or "", Reason.INSTALL_SUCCEEDED)
+
+
+def _action_in_history(draft: StatusDraft) -> str | None:
+    return next((each.action for each in draft.history if each.revision == draft.release.revision), None)
 
 
 def _set_tested(conditions: ConditionSet, draft: StatusDraft) -> None:
@@ -218,9 +249,10 @@ def describe_release(draft: StatusDraft) -> str:
 def _set_waiting(conditions: ConditionSet, wait: Wait, draft: StatusDraft, xapp: XApp) -> Phase:
     if wait.reason == Reason.SUSPENDED:
         conditions.remove(RECONCILING)
-        if conditions.get(READY) is None:
+        if (known := conditions.get(READY)) is None or known.reason == Reason.PROGRESSING:
             conditions.set(READY, status=False, reason=wait.reason, message=wait.message)
         return Phase.SUSPENDED
+    wait = replace(wait, message=_with_rollback_cause(wait, draft))
     conditions.set(READY, status=False, reason=wait.reason, message=wait.message)
     if wait.stalled:
         conditions.remove(RECONCILING)
@@ -233,6 +265,16 @@ def _set_waiting(conditions: ConditionSet, wait: Wait, draft: StatusDraft, xapp:
     conditions.set(RECONCILING, status=True, reason=wait.reason, message=wait.message)
     never_tried = draft.attempt is None and xapp.status.release is None
     return Phase.PENDING if never_tried else Phase.DEPLOYING
+
+
+def _with_rollback_cause(wait: Wait, draft: StatusDraft) -> str:
+    """Return the message; that of a rollback that failed also says why the upgrade failed which it should undo."""
+    attempt = draft.attempt
+    cause = None if attempt is None or attempt.outcome is not AttemptOutcome.FAILED else attempt.rollback_cause
+    if attempt is None or cause is None or not wait.message.startswith(attempt.message):
+        return wait.message
+    why = f"; before that, the upgrade failed: {shorten(cause.message, MESSAGE_MAX)}"
+    return shorten(wait.message, CAUSE_MAX - len(why)) + why
 
 
 def _set_settled(conditions: ConditionSet, decision: Nothing, draft: StatusDraft, live: MonitorReport) -> Phase:

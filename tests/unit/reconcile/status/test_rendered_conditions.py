@@ -12,7 +12,7 @@ from tests.unit.reconcile.xapps import raw
 from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
-from xapp_operator.api.status_parts import HandledAnnotations
+from xapp_operator.api.status_parts import HandledAnnotations, RollbackCause
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests, TestOutcome, TestRun
 from xapp_operator.errors import AccessDenied, FormInvalid, Invalid, SignatureInvalid, SourceUnavailable, XAppError
@@ -107,6 +107,80 @@ def test_released_tells_of_an_unlock_until_the_release_is_healthy(
 ) -> None:
     found = told(rendered(attempt=attempt(outcome), unlocked=unlocked), "Released")
     assert found == ("True", reason, PHRASE)
+
+
+ROLLED_BACK = (RevisionStatus(revision=3, status="deployed", action="Rollback"),)
+ROLLBACK_TOLD = ("True", "RollbackSucceeded", PHRASE)
+
+
+def deployed_at(seconds: float) -> ReleaseStatus:
+    return RELEASE.model_copy(update={"last_deployed": datetime.fromtimestamp(seconds, UTC)})
+
+
+@pytest.mark.parametrize(
+    ("tried", "at", "made_by", "expected"),
+    [
+        (attempt(AttemptOutcome.UNHEALTHY, "Upgrade"), 3.0, "Rollback", ROLLBACK_TOLD),
+        (attempt(AttemptOutcome.FAILED, "Upgrade", message="no"), 3.0, "Rollback", ROLLBACK_TOLD),
+        (attempt(AttemptOutcome.FAILED, "Upgrade", message="no"), 1.0, "Rollback", ROLLBACK_TOLD),
+        # The rollback was before: this upgrade made no revision.
+        (attempt(AttemptOutcome.FAILED, "Upgrade", message="no"), 0.9, "Rollback", ("False", "UpgradeFailed", "no")),
+        (attempt(AttemptOutcome.FAILED, "Upgrade", message="no"), 3.0, "Upgrade", ("False", "UpgradeFailed", "no")),
+        (attempt(AttemptOutcome.FAILED, "Rollback", message="no"), 3.0, "Rollback", ("False", "RollbackFailed", "no")),
+        (attempt(AttemptOutcome.UNHEALTHY, "Upgrade"), 3.0, "Upgrade", ("True", "UpgradeSucceeded", PHRASE)),
+        (attempt(AttemptOutcome.RELEASED, "Upgrade"), 3.0, "Rollback", ("True", "UpgradeSucceeded", PHRASE)),
+    ],
+)
+def test_released_tells_of_the_rollback_of_an_upgrade(
+    tried: Attempt, at: float, made_by: str, expected: tuple[str, str, str]
+) -> None:
+    history = tuple(each.model_copy(update={"action": made_by}) for each in ROLLED_BACK)
+    status = rendered(attempt=tried, release=deployed_at(at), history=history)
+    assert told(status, "Released") == expected
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("UpgradeFailed", ("False", "UpgradeFailed", "hook failed")),
+        ("AccessDenied", ("False", "AccessDenied", "hook failed")),
+        ("HealthCheckFailed", ("True", "Old", "old")),
+        ("TestFailed", ("True", "Old", "old")),
+    ],
+)
+@pytest.mark.parametrize("outcome", [AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED])
+def test_released_tells_of_the_upgrade_while_that_is_rolled_back(
+    outcome: AttemptOutcome, reason: str, expected: tuple[str, str, str]
+) -> None:
+    cause = RollbackCause(revision=1, reason=reason, message="hook failed")
+    tried = attempt(outcome, "Rollback", rollback_cause=cause)
+    assert told(rendered(attempt=tried, before=[condition("Released")]), "Released") == expected
+
+
+@pytest.mark.parametrize("message", ["cannot patch", "p" * 3000])
+def test_a_rollback_that_fails_also_tells_why_the_upgrade_failed(message: str) -> None:
+    cause = RollbackCause(revision=1, reason="HealthCheckFailed", message="pod x: OOMKilled")
+    tried = attempt(AttemptOutcome.FAILED, "Rollback", message=message, rollback_cause=cause)
+    status = rendered(Wait(Reason.ROLLBACK_FAILED, message), attempt=tried)
+    told_of = told(status, "Ready")
+    assert told_of is not None
+    assert told_of[2].startswith(message[:20])
+    assert told_of[2].endswith("; before that, the upgrade failed: pod x: OOMKilled")
+    assert told(status, "Reconciling") == ("True", *told_of[1:])
+    other = rendered(Wait(Reason.DEPENDENCY_NOT_READY, "a cycle"), attempt=tried)
+    assert told(other, "Ready") == ("False", "DependencyNotReady", "a cycle")
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (condition("Ready", "False", "Progressing"), ("False", "Suspended", "rest")),
+        (condition("Ready", "False", "UpgradeFailed"), ("False", "UpgradeFailed", "old")),
+        (condition("Ready", "True", "UpgradeSucceeded"), ("True", "UpgradeSucceeded", "old")),
+    ],
+)
+def test_nothing_progresses_while_suspended(before: dict[str, Any], expected: tuple[str, str, str]) -> None:
+    assert told(rendered(Wait(Reason.SUSPENDED, "rest"), before=[before]), "Ready") == expected
 
 
 def test_without_a_release_released_stays_as_it_is() -> None:
