@@ -151,7 +151,16 @@ def assess_in_release(body: JsonObject, *, release: str) -> ResourceHealth:
     health = assess(body)
     if belongs_to_release(body, release):
         return health
-    taker = text(obj(obj(body, "metadata"), "annotations"), HELM_RELEASE_NAME)
+    return _taken_health(health, text(obj(obj(body, "metadata"), "annotations"), HELM_RELEASE_NAME))
+
+
+def health_in_release(live: LiveObject, release: str) -> ResourceHealth:
+    """Return the same of an object that is stored; one of any release, if `release` is empty."""
+    taker = live.labels.release
+    return live.health if not release or taker in ("", release) else _taken_health(live.health, taker)
+
+
+def _taken_health(health: ResourceHealth, taker: str) -> ResourceHealth:
     return replace(health, status=HealthStatus.DEGRADED, message=f"belongs to the release {quote_input(taker)} now")
 
 

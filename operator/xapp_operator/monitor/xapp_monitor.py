@@ -33,6 +33,7 @@ from xapp_operator.monitor.live_objects import (
     OwnerKey,
     cluster_scoped_key,
     has_only_metadata,
+    health_in_release,
     is_custom_group,
     xapp_live_object,
 )
@@ -290,8 +291,8 @@ class XAppMonitor:
         caches = (self._caches[each.group_resource] for each in (*WATCHED_RESOURCES, *filter(None, kinds)))
         return next(filter(None, (each.interruption for each in caches)), None)
 
-    def report(self, owner: OwnerKey) -> MonitorReport:
-        """Return the state of the objects of `owner`."""
+    def report(self, owner: OwnerKey, *, release: str = "") -> MonitorReport:
+        """Return the state of the objects of `owner`. With `release`, they must belong to the release of that name."""
         inventory = self._expected.get(owner)
         named = {each.key for each in inventory or ()}
         shown = self._unlabelled_objects.get(owner, {}) | self._by_owner.get(owner, {})
@@ -300,7 +301,8 @@ class XAppMonitor:
         expected = tuple(ExpectedObject(key) for key in known) if inventory is None else inventory
         found = [self._find_live(each, known) for each in expected]
         results = [
-            live.health if live else self._health_of_absent(each) for each, live in zip(expected, found, strict=True)
+            health_in_release(live, release) if live else self._health_of_absent(each)
+            for each, live in zip(expected, found, strict=True)
         ]
         health = overall_health(results)
         services = (live.service.status for _, live in sorted(known.items()) if live.service is not None)

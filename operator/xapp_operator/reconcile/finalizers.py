@@ -134,7 +134,7 @@ class Finalizers:
         deploying = Reason.INSTALL_FAILED if request.draft.release.revision is None else Reason.UPGRADE_FAILED
         failed = Reason.UNINSTALL_FAILED if removed else deploying
         reason = (error.reason or failed) if error.permanent else Reason.PROGRESSING
-        live = context.monitor.report(xapp.key)
+        live = context.monitor.report(xapp.key, release=xapp.release_name)
         observation = self._observer.without_release(xapp, request.draft, error, live)
         try:
             await self._reports.write(request, Wait(reason, message, stalled=error.permanent), observation)

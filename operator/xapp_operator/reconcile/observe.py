@@ -330,7 +330,7 @@ class Observer:
         interruption = context.monitor.interruption(xapp.key)
         if awaited and interruption is not None and xapp.metadata.deletion_timestamp is None:
             raise ApiUnavailable(f"the objects of the release are not shown at present: {interruption.message}")
-        report = context.monitor.report(xapp.key)
+        report = context.monitor.report(xapp.key, release=xapp.release_name)
         if report.status is HealthStatus.HEALTHY and unseen and xapp.key in context.incompletely_labelled:
             return replace(report, status=HealthStatus.PROGRESSING, message=_UNSEEN_MESSAGE)
         if report.status is HealthStatus.HEALTHY or _is_recent_step(draft, report.status, now=now):

@@ -204,7 +204,7 @@ class Reconciler:
             take_test_result(request, self._context)
             metrics.record_reconcile(action="none", outcome="failed", seconds=self._clock.monotonic() - started)
             if isinstance(error, XAppError) and (error.permanent or request.is_waited_for):
-                live = self._context.monitor.report(request.key)
+                live = self._context.monitor.report(request.key, release=request.xapp.release_name)
                 known = self._observer.without_release(request.xapp, request.draft, error, live)
                 await self._report_refusal(error, request, known)
             raise

@@ -101,6 +101,31 @@ async def test_a_custom_resource_that_may_not_be_watched_is_unknown_and_names_th
     assert setup.monitor.report(OWNER).ready == 1
 
 
+async def test_an_object_that_another_release_has_taken_over_is_degraded(setup: Setup) -> None:
+    await setup.server.put("configmaps", OURS, configmap(release="hello"))
+    await setup.expect(ref("ConfigMap", api_version="v1"))
+
+    async def wait(taker: str) -> None:
+        await setup.server.put("configmaps", OURS, configmap(release=taker))
+        known = setup.monitor.release_objects
+        await eventually(
+            lambda: all(each.live and each.live.labels.release == taker for each in known(OWNER)), what="the change"
+        )
+
+    await wait("ot")
+    report = setup.monitor.report(OWNER, release="hello")
+    assert (report.status, report.ready) == (HealthStatus.DEGRADED, 0)
+    assert report.message == 'ConfigMap it: belongs to the release "ot" now'
+    assert setup.health() == (HealthStatus.HEALTHY, "")  # of any release
+    await wait("hello")
+    assert setup.monitor.report(OWNER, release="hello").status is HealthStatus.HEALTHY
+
+
+def configmap(*, release: str) -> JsonObject:
+    body = labelled("it", {"xapp-operator.io/xapp": "hello"}, release=release)
+    return {**body, "apiVersion": "v1", "kind": "ConfigMap"}
+
+
 async def test_kinds_without_a_status_are_healthy_unwatched(setup: Setup) -> None:
     await setup.expect(
         ref("Setting"),
