@@ -110,7 +110,9 @@ class Reason(StrEnum):
     DRIFT_DETECTED = "DriftDetected"
     """Somebody changed objects of the release. The message names them. See [Drift](user-guide.md#drift)."""
     DRIFT_CORRECTED = "DriftCorrected"
-    """The objects are as in the manifest again. Nothing to do."""
+    """The fields of the manifest have its values again. An item that somebody added or renamed stays: see
+    [Drift](user-guide.md#drift).
+    """
     DRIFT_UNKNOWN = "DriftUnknown"
     """The operator cannot compare the objects with the manifest. The message says why. See
     [Drift](user-guide.md#drift).
