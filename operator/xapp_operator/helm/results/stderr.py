@@ -39,6 +39,9 @@ _FIRST_WORD: Final = re.compile(r"\S*+")
 _GO_ESCAPE: Final = re.compile(r"\\(.)")
 _LOCAL_PATH: Final = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]*")
 
+_HOOK_WARNING: Final = "warning: Hook "
+"""In the error of a hook whose object is refused (hooks.go), which is no warning."""
+
 
 def error_text(stderr: str, *, uninstall: bool = False) -> str:
     """Return helm's error without its prefix and its log lines, or all other lines if there is no `Error:`.
@@ -51,7 +54,8 @@ def error_text(stderr: str, *, uninstall: bool = False) -> str:
     starts = list(_ERROR.finditer(stderr))
     body = stderr[starts[-1].end() :] if starts else stderr
     lines = [line for line in body.splitlines() if not _LOG_LINE.match(line)]
-    return _STEP_PREFIX.sub("", "\n".join(lines).strip().removesuffix(_DEBUG_HINT).strip())
+    text = "\n".join(lines).strip().removesuffix(_DEBUG_HINT).strip()
+    return _STEP_PREFIX.sub("", text).replace(_HOOK_WARNING, _HOOK_WARNING.removeprefix("warning: "), 1)
 
 
 def parse_warnings(stderr: str) -> tuple[str, ...]:

@@ -373,6 +373,14 @@ def test_helm_messages_become_their_errors(
         assert part in error.message
 
 
+def test_a_hook_whose_object_is_refused_is_no_warning() -> None:
+    cause = f"{APPLY}/v1, Kind=Pod: failed to create typed patch object (ric/x; /v1, Kind=Pod): .spec.nope: no field"
+    for step in ("Error: ", f"{INSTALL}failed pre-install: "):
+        message = error_from_stderr(f"{step}warning: Hook test hello/templates/a.yaml failed: {cause}\n").message
+        assert "Hook test hello/templates/a.yaml failed: " in message
+        assert "warning" not in message
+
+
 def test_the_log_of_a_hook_cannot_pose_as_the_error() -> None:
     log = 'level=DEBUG msg="uninstall: Failed to delete release" error="[from a pod]"\nError: from a pod, too\n'
     error = error_from_stderr(f"{log}Error: resource Pod/ric/x not ready. status: Failed, message: Error\n")
