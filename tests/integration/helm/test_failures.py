@@ -104,6 +104,13 @@ async def test_a_value_out_of_range_names_the_field(engine: HelmEngine, helm_nam
     assert "99999" not in error.message
 
 
+async def test_a_quantity_that_is_none_is_permanent(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+    template = POD % ("restartPolicy: Never", ", resources: {requests: {cpu: 1.2.3cpu}}")
+    error = await refused(engine, helm_namespace, template, Invalid, "quantities must match the regular expression")
+    assert error.permanent
+    assert "Fix the values or the chart" in error.message
+
+
 async def test_an_unknown_field_is_named(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     await refused(engine, helm_namespace, SERVICE % (80, ", nope: 1"), Invalid, r"\.spec\.nope")
 

@@ -247,7 +247,7 @@ _ERROR_RULES: Final = tuple(
         (
             r" is invalid: |failed to create typed patch object|field not declared in schema|unknown field|"
             r"error validating data|strict decoding error|cannot be handled as a|Object 'Kind' is missing|"
-            r"apiVersion not set",
+            r"apiVersion not set|unable to convert unstructured object",
             _error(Invalid, f"{{message}}. The cluster refuses an object of the chart. {_FIX_VALUES_OR_CHART}"),
         ),
         (

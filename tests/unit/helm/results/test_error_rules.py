@@ -197,6 +197,15 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         (".spec.nope",),
     ),
     (
+        "no-quantity",
+        f"{INSTALL}{APPLY}/v1, Kind=Pod: failed to convert new object (ric/x; /v1, Kind=Pod) to proper version: unable "
+        "to convert unstructured object to /v1, Kind=Pod: quantities must match the regular expression "
+        "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'\n",
+        Invalid,
+        True,
+        ("quantities must match", "Fix the values or the chart"),
+    ),
+    (
         "unknown-field-of-a-hook",
         f"{INSTALL}failed pre-install: warning: Hook pre-install hello/templates/a.yaml failed: {APPLY}batch/v1, "
         "Kind=Job: failed to create typed patch object (ric/x; batch/v1, Kind=Job): .spec.nope: field not declared in "
