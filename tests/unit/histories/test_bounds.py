@@ -157,16 +157,16 @@ def test_fifty_objects_without_labels_are_read_and_labelled_at_a_time(settings: 
     run_history(settings, play)
 
 
-def test_two_hundred_leftovers_of_tests_are_deleted_before_a_run(settings: Settings, requests: Requests) -> None:
+def test_two_hundred_leftovers_of_tests_are_looked_for_before_a_run(settings: Settings, requests: Requests) -> None:
     tests = {f"t{each:03}": TEST.replace("NAME", f"t{each:03}") for each in range(202)}
 
     async def play(history: History) -> None:
         chart = store(history, cm=CONFIGMAP, **tests)
         values = {"tag": "one", "policy": "hook-failed", "seconds": "60s"}
         history.create(values=values, test=ENABLED, timeout="10m", **chart)
-        requests.kind = lambda request: "delete" if request.method == "DELETE" and "/pods/" in request.path else ""
+        requests.kind = lambda request: "look" if request.method == "GET" and "/pods/hello-t" in request.path else ""
         assert await history.cluster.wait_for(lambda: "hello-t000" in pods(history), seconds=60.0)
-        assert requests.runs() == [("delete", 200)]
+        assert requests.runs() == [("look", 200)]
         await remove_all(history)
 
     run_history(settings, play)
