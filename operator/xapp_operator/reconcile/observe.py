@@ -22,6 +22,7 @@ from xapp_operator.domain.planning.plan_input import (
     LabelState,
     ObservedRelease,
     ObservedState,
+    is_plannable,
 )
 from xapp_operator.errors import (
     AccessDenied,
@@ -288,7 +289,7 @@ class Observer:
         except RepositoryNotSaved:
             return _DesiredState(repository_missing=True)
         except XAppError as error:
-            if isinstance(error, KubeError) and not error.permanent:
+            if isinstance(error, KubeError) and not is_plannable(error, draft.attempt, xapp.metadata.generation):
                 raise
             result = error
         if result is None:

@@ -264,6 +264,14 @@ def find_known_digests(
     return attempt.digests if attempt is not None and attempt.generation == generation else None
 
 
+def is_plannable(error: XAppError, attempt: Attempt | None, generation: int) -> bool:
+    """Return whether the plan can go on without chart or values, for want of which `error` was raised.
+
+    What may pass is waited for, unless it is known what the generation had before: that may have to be undone.
+    """
+    return error.permanent or find_known_digests(error, attempt, generation=generation) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class AnnotationRequests:
     """What annotations ask for that has not been handled yet."""
