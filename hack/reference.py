@@ -93,8 +93,9 @@ def _conditions_page() -> list[str]:
     lines += ["## Reasons of a ChartRepository", ""]
     lines += [
         "A ChartRepository has `Ready`: whether the repository could be read the last time. If not, it also has "
-        "`Reconciling`, or `Stalled` if somebody must change something. The operator looks again after each "
-        "`spec.interval` in both cases.",
+        "`Reconciling`, or `Stalled` if somebody must change something. If it is Reconciling, the operator looks again "
+        "with increasing pauses, of at most 5 minutes and at most `spec.interval`. Otherwise it looks again after each "
+        "`spec.interval`.",
         "",
     ]
     return lines + _reasons_table(module, conditions.RepositoryReason)

@@ -6,6 +6,7 @@ Charts and versions are in the index cache of `charts`.
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +23,7 @@ from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.common.single_flight import SingleFlight
 from xapp_operator.common.text import display_url
+from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.errors import (
     AlreadyExists,
     ChartSourceError,
@@ -39,11 +41,10 @@ from xapp_operator.reconcile.watching.secret_watch import SecretWatch
 from xapp_operator.reconcile.work.work_queue import NamespacedName, Workers, WorkQueue
 from xapp_operator.telemetry.logs import get_logger
 
-RETRY_SECONDS: Final = 5.0
 WORKERS: Final = 8
 """ChartRepositories that are reconciled at the same time, shared fairly by namespace; a slow one holds one place."""
 _UNKNOWN_DIGEST: Final = ""
-"""XApps may have read any index before the first look: what that look finds counts as new."""
+"""XApps may have read any index before the first look, or none while it failed: what is found next counts as new."""
 
 _log = get_logger(__name__)
 
@@ -82,7 +83,11 @@ class RepositoryReconciler:
         secrets: SecretWatch,
         on_change: Callable[[str, str], None],
         clock: Clock = SYSTEM_CLOCK,
+        backoff: Backoff = Backoff(),  # noqa: B008 - immutable
     ) -> None:
+        """Prepare; `backoff` delays another look, or write of a status, after one that failed for a passing reason."""
+        self._backoff = backoff
+        self._failures: Counter[NamespacedName] = Counter()
         self._secrets = secrets
         self._clock = clock
         self._kube = kube
@@ -148,6 +153,7 @@ class RepositoryReconciler:
         self._invalidate(key)
         self._versions.pop(key, None)
         self._index_digests.pop(key, None)
+        self._failures.pop(key, None)
         self._queue.cancel_delayed(key)
 
     def _begin(self, key: NamespacedName, model: ChartRepository) -> None:
@@ -231,27 +237,34 @@ class RepositoryReconciler:
             await self._saves.close()
 
     async def _run_job(self, key: NamespacedName) -> None:
-        delay = RETRY_SECONDS
+        delay: float | None = None
         try:
             delay = await self._reconcile(key)
         except XAppError as error:
             _log.warning("repository reconcile failed", namespace=key[0], name=key[1], error=error.message)
         except Exception:
             _log.exception("repository reconcile failed unexpectedly", namespace=key[0], name=key[1])
-        if key in self._cached:
-            self._queue.add_after(key, delay)
+        if key not in self._cached:
+            return
+        if delay is None:
+            self._failures[key] += 1
+            interval = self._cached[key].model.spec.interval_seconds
+            delay = min(self._backoff.jittered(self._failures[key]), interval)
+        else:
+            self._failures.pop(key, None)
+        self._queue.add_after(key, delay)
 
-    async def _reconcile(self, key: NamespacedName) -> float:
-        """Read the index and write the status; return the seconds until the next time."""
+    async def _reconcile(self, key: NamespacedName) -> float | None:
+        """Read the index and write the status; return the seconds until the next time, None after a passing failure."""
         cached = self._cached.get(key)
         if cached is None:
             return 0.0
         now = self._clock.now()
         error: XAppError | None = None
         charts: int | None = None
+        revalidate = key in self._to_revalidate
+        self._to_revalidate.discard(key)
         try:
-            revalidate = key in self._to_revalidate
-            self._to_revalidate.discard(key)
             index = await self._charts.list_charts(await self._load(key, cached.model), revalidate=revalidate)
             if index is not None:
                 charts = len(index.charts)
@@ -259,6 +272,10 @@ class RepositoryReconciler:
                     self._on_change(*key)
                 self._index_digests[key] = index.digest
         except XAppError as failure:
+            if key in self._cached:
+                self._index_digests[key] = _UNKNOWN_DIGEST
+                if revalidate and not failure.permanent:
+                    self._to_revalidate.add(key)  # otherwise the next look would find the cached index
             if not isinstance(failure, ChartSourceError) and not failure.permanent:
                 raise
             error = failure
@@ -267,7 +284,7 @@ class RepositoryReconciler:
             written = await self._status_writer.write(cached.raw, status)
             if written is not None and key in self._cached:
                 self.update(written, deleted=False)  # it may have brought a change that the watch has not shown yet
-        return cached.model.spec.interval_seconds
+        return cached.model.spec.interval_seconds if error is None or error.permanent else None
 
     async def _load(self, key: NamespacedName, model: ChartRepository) -> Repository:
         is_fresh = self._secrets.is_watched(key[0]) or not _secret_names(model)
@@ -282,6 +299,7 @@ class RepositoryReconciler:
 
     def _reload(self, key: NamespacedName) -> None:
         self._invalidate(key)
+        self._failures.pop(key, None)
         self._queue.add(key)
         self._on_change(*key)
 

@@ -114,6 +114,7 @@ class OperatorRuntime:
             secrets=self._secrets,
             on_change=self._on_repository_change,
             clock=clock,
+            backoff=backoff,
         )
         helm = HelmEngine(
             settings,

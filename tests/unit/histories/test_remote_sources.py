@@ -7,15 +7,17 @@ from http import HTTPStatus
 import pytest
 
 from tests.support.charts import chart_archive
-from tests.support.fakes.api_server import Target
+from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.chart_repository import INDEX, REMOTE_SPEC, REPOSITORY_URL, FakeChartRepository
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from xapp_operator.charts.downloader import Downloader
 from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
 
 BROKEN_DEPLOYMENT = DEPLOYMENT.replace("{{ .Values.tag }}", BROKEN)
+REPOSITORY = Target("xapp-operator.io", "v1alpha1", "chartrepositories", NAMESPACE, "acme")
 REPOSITORIES = Target("xapp-operator.io", "v1alpha1", "chartrepositories", NAMESPACE)
 PERMANENT = Fault('Deployment.apps "hello" is invalid: spec.selector: Invalid value: field is immutable', 2)
 
@@ -37,6 +39,13 @@ def save_repository(history: History) -> None:
     """Save the repository with an interval in which nobody but the tests reads the index."""
     body = {"metadata": {"name": "acme"}, "spec": {"url": REPOSITORY_URL, "interval": "1000h"}}
     history.cluster.server.create(REPOSITORIES, body)
+
+
+def ask_repository(history: History) -> None:
+    """Ask for a new look at the repository."""
+    history.tokens += 1
+    change = {"metadata": {"annotations": {"xapp-operator.io/reconcile-at": f"token {history.tokens}"}}}
+    history.cluster.server.patch(REPOSITORY, change)
 
 
 async def deploy(history: History, version: str = "0.x") -> None:
@@ -147,3 +156,72 @@ def test_version_that_comes_back_after_it_was_withdrawn_is_tried_again(
         assert [each.command for each in history.helm_steps] == ["install", "upgrade", "rollback", "upgrade"]
 
     assert run_history(settings, play).outcome == "Ready UpgradeSucceeded"
+
+
+def test_first_good_index_ends_a_stall(settings: Settings, repository: FakeChartRepository) -> None:
+    slow = settings.model_copy(update={"resync_seconds": 100_000.0})
+
+    async def play(history: History) -> None:
+        save_repository(history)
+        repository.statuses[INDEX] = HTTPStatus.NOT_FOUND
+        history.create(**REMOTE_SPEC)
+        await history.cluster.wait(20.0)
+        assert history.outcome == "Stalled ChartPullFailed"
+        repository.statuses.clear()
+        ask_repository(history)
+        await history.cluster.wait(20.0)
+
+    assert run_history(slow, play).outcome == "Ready InstallSucceeded"
+
+
+def ready_repository(history: History) -> str:
+    (ready,) = (
+        each["status"]
+        for each in history.cluster.server.get(REPOSITORY)["status"]["conditions"]
+        if each["type"] == "Ready"
+    )
+    return str(ready)
+
+
+def test_repository_that_failed_for_a_moment_is_looked_at_again_soon(
+    settings: Settings, repository: FakeChartRepository
+) -> None:
+    async def play(history: History) -> None:
+        repository.statuses[INDEX] = HTTPStatus.SERVICE_UNAVAILABLE
+        save_repository(history)
+        await history.cluster.wait(10.0)
+        assert ready_repository(history) == "False"
+        repository.statuses.clear()
+        await history.cluster.wait(60.0)
+        assert ready_repository(history) == "True"
+        repository.statuses[INDEX] = HTTPStatus.SERVICE_UNAVAILABLE
+        ask_repository(history)
+        await history.cluster.wait(10.0)
+        assert ready_repository(history) == "False"  # what is cached does not answer
+        repository.statuses.clear()
+        await history.cluster.wait(60.0)
+        assert ready_repository(history) == "True"
+
+    run_history(settings, play)
+
+
+def test_refused_status_of_a_repository_is_written_ever_more_rarely(
+    settings: Settings, repository: FakeChartRepository
+) -> None:
+    patient = settings.model_copy(update={"backoff_max_seconds": 300.0})
+
+    def check(request: ApiRequest) -> None:
+        if request.method == "PATCH" and "/chartrepositories" in request.path:
+            raise Refused(403, "Forbidden", "no")
+
+    async def play(history: History) -> None:
+        history.cluster.refuse = check
+        save_repository(history)
+        await history.cluster.wait(1000.0)
+        assert history.cluster.transport is not None
+        writes = [each for each in history.cluster.transport.requests if each.method == "PATCH"]
+        assert 5 <= len(writes) <= 13
+        assert len(repository.requests) == 1
+        history.cluster.server.delete(REPOSITORY, {})
+
+    run_history(patient, play)
