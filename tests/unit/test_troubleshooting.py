@@ -25,6 +25,11 @@ STDERR = {
         'ConfigMap "x" in namespace "n" exists and cannot be imported into the current release'
     ),
     "field is immutable": 'Job.batch "x" is invalid: spec.x: Invalid value: {"a": 1}: field is immutable',
+    "quantities must match the regular expression": (
+        "server-side apply failed for object n/x apps/v1, Kind=Deployment: unable to convert unstructured object to "
+        "apps/v1, Kind=Deployment: quantities must match the regular expression "
+        "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    ),
     "hook failed": "resource Job/n/x not ready. status: Failed, message: Job Failed",
 }
 """What helm prints, by what the page quotes."""

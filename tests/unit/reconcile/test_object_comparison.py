@@ -171,11 +171,11 @@ async def test_a_wrong_annotation_keeps_the_object_from_being_corrected(compared
     wrong = manifest(ignore="data", data={"a": "b"})
     await compared.install(wrong)
     found = await compared.compare(wrong)
-    assert found.unknown.startswith(f"ConfigMap one: its annotation {IGNORE} has")
+    assert found.unknown.startswith(f"ConfigMap one: its annotation {IGNORE} is neither ")
     assert found.drift is None
     await compared.edit({"data": {"a": "other"}})
     found = await compared.compare(wrong)
-    assert found.drift.refusal.startswith(f"its annotation {IGNORE} has")
+    assert found.drift.refusal.startswith(f"its annotation {IGNORE} is neither ")
     assert found.unknown == ""
 
 
