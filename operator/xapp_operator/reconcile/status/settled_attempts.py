@@ -31,6 +31,8 @@ def settle_attempt(
         return settled
     if settled.attempt is not None and settled.attempt.digests == desired:
         return settled
+    if settled.attempt is None and health is not HealthStatus.HEALTHY:
+        return settled  # retry-at has cleared it: nothing is known of these objects but that they are not healthy
     step = _find_deployed_step(draft, desired, generation=generation)
     if step is None:
         return draft if settled.attempt is not None else settled  # the other attempt has not succeeded

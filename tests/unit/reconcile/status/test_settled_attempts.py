@@ -41,8 +41,21 @@ def settle(
     return settle_attempt(before, decision, health, desired=desired, generation=7).attempt
 
 
-@pytest.mark.parametrize("health", [HealthStatus.HEALTHY, HealthStatus.DEGRADED])
-@pytest.mark.parametrize("attempt", [UPGRADE_TO_BAD, REFUSED, None])
+def test_what_retry_at_has_cleared_stays_so_while_the_objects_are_not_healthy() -> None:
+    assert settle(draft(None), health=HealthStatus.DEGRADED) is None
+
+
+@pytest.mark.parametrize(
+    ("attempt", "health"),
+    [
+        *(
+            (each, health)
+            for each in (UPGRADE_TO_BAD, REFUSED)
+            for health in (HealthStatus.HEALTHY, HealthStatus.DEGRADED)
+        ),
+        (None, HealthStatus.HEALTHY),
+    ],
+)
 def test_at_rest_the_step_that_made_the_deployed_revision_takes_the_place(
     attempt: Attempt | None, health: HealthStatus
 ) -> None:
