@@ -39,12 +39,12 @@ _log = get_logger(__name__)
 class Finalizers:
     """The finalizers of all XApps, as far as kopf does not write them; and which XApps are removed."""
 
-    def __init__(self, context: ReconcilerContext, reports: StatusReports) -> None:
+    def __init__(self, context: ReconcilerContext, observer: Observer, reports: StatusReports) -> None:
         settings = context.settings
         self.removals = Removals()
         self._context = context
         self._reports = reports
-        self._observer = Observer(context)
+        self._observer = observer
         self._backoff = RepeatBackoff(Backoff(settings.backoff_first_seconds, settings.backoff_max_seconds))
         self._wrong_since: dict[NamespacedName, float] = {}  # in monotonic seconds
 

@@ -93,7 +93,7 @@ class Reconciler:
         self._failures: Counter[NamespacedName] = Counter()
         self._source_backoff = SourceBackoff(self._backoff)
         self.reports = StatusReports(context)
-        self.finalizers = Finalizers(context, self.reports)
+        self.finalizers = Finalizers(context, self._observer, self.reports)
 
     def forget(self, key: NamespacedName, uid: str) -> None:
         context = self._context
