@@ -1,18 +1,18 @@
 """Measures what 100 XApps take until they are Ready, compared with 8 parallel helm installs of the same chart.
 
-Run with `python -m tests.bench.xapps_bench [COUNT [ROUNDS [REPLICAS]]]`. It starts a control plane and asserts nothing.
-It prints wall times, requests by client, verb and resource, processor time by process, the same with the finalizer
-policy, and what a restart of the operator costs. With 0 replicas there are no pods, so that controllers, scheduler and
-nodes have little to do.
+Run with `python -m tests.bench.xapps_bench [COUNT [ROUNDS]] [--replicas N] [--no-configmap]`. It starts a control plane
+and asserts nothing. It prints wall times, requests by client, verb and resource, processor time by process, the same
+with the finalizer policy, and what a restart of the operator costs. With 0 replicas there are no pods, so that
+controllers, scheduler and nodes have little to do. The budget of requests was set for a chart without a ConfigMap.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -58,18 +58,25 @@ READY_TEMPLATE = (
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    values = {"replicas": int(sys.argv[3])} if len(sys.argv) > 3 else {}
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.xapps_bench", description=__doc__)
+    parser.add_argument("count", nargs="?", type=int, default=100)
+    parser.add_argument("rounds", nargs="?", type=int, default=1)
+    parser.add_argument("--replicas", type=int, default=1, help="of the Deployment of each release")
+    parser.add_argument("--no-configmap", action="store_true", help="deploy a Deployment and a Service only")
+    options = parser.parse_args()
+    archive = workload_chart(templates__configmap="") if options.no_configmap else workload_chart()
+    values = {"replicas": options.replicas} if options.replicas != 1 else {}
     with tempfile.TemporaryDirectory() as folder:
         local = LocalCluster(Path(folder) / "cluster")
         with local as cluster, ChartServer() as charts, work_folder(Path(folder)) as work:
-            charts.add("workload", "0.1.0", workload_chart())
+            charts.add("workload", "0.1.0", archive)
             prepare_cluster(cluster, ROOT)
+            chart = Path(folder) / "workload.tgz"
+            chart.write_bytes(archive)
             benchmark = _ReleaseBenchmark(
-                local, cluster, charts, folder=Path(folder), work=work, count=count, values=values
+                local, cluster, charts, folder=Path(folder), work=work, chart=chart, count=options.count, values=values
             )
-            benchmark.run(rounds)
+            benchmark.run(options.rounds)
 
 
 class _ReleaseBenchmark:
@@ -83,6 +90,7 @@ class _ReleaseBenchmark:
         *,
         folder: Path,
         work: Path,
+        chart: Path,
         count: int,
         values: dict[str, int],
     ) -> None:
@@ -91,8 +99,7 @@ class _ReleaseBenchmark:
         self._count = count
         self._values = values
         self._work = work
-        self._chart = folder / "workload.tgz"
-        self._chart.write_bytes(workload_chart())
+        self._chart = chart
         self._meter = CostMeter(local, cluster)
         self._operator = OperatorProcess(cluster, folder, {"XAPP_WORK_DIR": str(work)})
         self._seconds: defaultdict[str, list[float]] = defaultdict(list)
