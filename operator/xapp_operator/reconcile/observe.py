@@ -38,9 +38,6 @@ from xapp_operator.errors import (
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.release_objects import MonitorReport
 from xapp_operator.monitor.root_cause import find_root_cause
-from xapp_operator.reconcile.adoptable_release import matches_desired_state
-from xapp_operator.reconcile.begun_uninstall import find_begun_uninstall
-from xapp_operator.reconcile.deployed_release import is_label_outdated, is_same_release, load_deployed_release
 from xapp_operator.reconcile.inputs.chart_archives import ArchiveOwnerChanges
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
 from xapp_operator.reconcile.plan_basis import unready_dependencies
@@ -60,6 +57,13 @@ from xapp_operator.reconcile.status.status_draft import (
     is_unhandled,
     request_digest,
     requested_value,
+)
+from xapp_operator.reconcile.stored_releases.adoptable_release import matches_desired_state
+from xapp_operator.reconcile.stored_releases.begun_uninstall import find_begun_uninstall
+from xapp_operator.reconcile.stored_releases.deployed_release import (
+    is_label_outdated,
+    is_same_release,
+    load_deployed_release,
 )
 from xapp_operator.reconcile.watching.release_watch import LATE_SECONDS
 

@@ -16,8 +16,8 @@ from xapp_operator.errors import AccessDenied, HelmError, InputError, NotFound
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.reconcile.inputs.release_inputs import ReleaseInputs
-from xapp_operator.reconcile.object_metadata import MAX_PARALLEL_READS, read_object_metadata
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.stored_releases.object_metadata import MAX_PARALLEL_READS, read_object_metadata
 from xapp_operator.reconcile.work.work_queue import NamespacedName
 
 

@@ -22,9 +22,9 @@ from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.monitor.release_objects import UnlabelledObject
-from xapp_operator.reconcile.deployed_release import read_inventory
 from xapp_operator.reconcile.labels import predefined_labels
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.stored_releases.deployed_release import read_inventory
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.telemetry.logs import get_logger
 

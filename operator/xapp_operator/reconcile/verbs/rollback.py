@@ -26,8 +26,8 @@ from xapp_operator.errors import NotFound
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.release_secrets import secrets_reader
 from xapp_operator.reconcile.status.status_draft import rolled_back_attempt
+from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import delete_surplus, run_step
 from xapp_operator.reconcile.verbs.release_records import label_record
 

@@ -31,7 +31,7 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import JOBS, PODS
 from xapp_operator.monitor.hook_pods import find_hook_pod, is_test_object
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.release_secrets import secrets_reader
+from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.telemetry.logs import get_logger
 

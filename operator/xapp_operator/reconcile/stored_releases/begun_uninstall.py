@@ -22,9 +22,9 @@ from xapp_operator.domain.planning.plan_input import (
 )
 from xapp_operator.errors import KubeError, NotFound, XAppError
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
-from xapp_operator.reconcile.object_metadata import MAX_PARALLEL_READS, read_object_metadata
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.status.status_draft import StatusDraft
+from xapp_operator.reconcile.stored_releases.object_metadata import MAX_PARALLEL_READS, read_object_metadata
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
 

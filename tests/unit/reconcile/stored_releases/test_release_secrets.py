@@ -19,7 +19,7 @@ from xapp_operator.errors import ApiUnavailable, HelmError, ReleaseRecordTooLarg
 from xapp_operator.helm.releases.release_storage import JSON_VALUES_MAX, ReleaseRecord
 from xapp_operator.helm.results.stderr import SECRETS_MAX
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext
-from xapp_operator.reconcile.release_secrets import secrets_reader
+from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 
 KEY = ("ric-namespace", "hello-xapp")
 RELEASE = "hello-release"
