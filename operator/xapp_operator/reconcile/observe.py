@@ -6,12 +6,10 @@ caches. After a restart it reads each deployed release record once, to learn wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from xapp_operator.api.conditions import READY, STALLED, Reason
-from xapp_operator.api.models import METHOD_REMOTE, HealthStatus, ReleaseStatus, RevisionStatus, XApp
-from xapp_operator.domain.planning.plan import BEFORE_THAT
+from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
     UNINSTALLED,
@@ -22,27 +20,21 @@ from xapp_operator.domain.planning.plan_input import (
     LabelState,
     ObservedRelease,
     ObservedState,
-    is_plannable,
 )
 from xapp_operator.errors import (
-    AccessDenied,
     ApiUnavailable,
-    ChartInvalid,
     KubeError,
     ReleaseRecordDamaged,
-    SourcePending,
-    SourceUnavailable,
-    ValuesInvalid,
     XAppError,
 )
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.release_objects import MonitorReport
 from xapp_operator.monitor.root_cause import find_root_cause
+from xapp_operator.reconcile.desired_state import resolve_desired_state
 from xapp_operator.reconcile.inputs.chart_archives import ArchiveOwnerChanges
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
 from xapp_operator.reconcile.plan_basis import unready_dependencies
 from xapp_operator.reconcile.reconcile_context import ObserverContext
-from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
 from xapp_operator.reconcile.status.revision_history import (
     add_known_health,
     build_history,
@@ -72,17 +64,6 @@ POD_GRACE_SECONDS: Final = 3.0
 _UNSEEN_MESSAGE: Final = "the objects of the new revision are not shown yet"
 _UNINSTALLED_MESSAGE: Final = "the release is uninstalled"
 
-_REFUSALS: Final[dict[str, type[XAppError]]] = {
-    Reason.CHART_PULL_FAILED: SourceUnavailable,
-    Reason.CHART_INVALID: ChartInvalid,
-    Reason.VALUES_INVALID: ValuesInvalid,
-    Reason.ACCESS_DENIED: AccessDenied,
-}
-"""The errors of chart or values, by the reason of Ready that tells of them."""
-
-_REVALIDATING: Final[tuple[RequestField, ...]] = ("reconcile_at", "retry_at", "force_at")
-"""Annotations that ask for the repository index to be revalidated; `force_at` asks for an upgrade besides."""
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -100,10 +81,15 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class _DesiredState:
-    digests: Digests | XAppError | None = None
-    repository_missing: bool = False
-    handled: tuple[RequestField, ...] = ()
+class _KnownRelease:
+    release: ObservedRelease | None
+    status: ReleaseStatus
+    history: tuple[RevisionStatus, ...]
+    damaged: ReleaseRecordDamaged | None = None
+    manifest_problem: str = ""
+    missing_labels: MissingLabels = field(default_factory=MissingLabels)
+    labels: LabelState = field(default_factory=LabelState)
+    drift: DriftState | None = None
 
 
 class Observer:
@@ -137,49 +123,27 @@ class Observer:
             return self.without_release(xapp, draft, unavailable, live, running=running, terminating=terminating)
         if not running:
             await context.release_watch.ensure_current(key[0], xapp.release_name)
-        desired_state = await self._resolve_desired(xapp, draft, deleting=deleting)
+        desired_state = await resolve_desired_state(xapp, draft, context, deleting=deleting)
         release = context.release_watch.get_release(key[0], xapp.release_name, attempt=draft.attempt)
         draft = forget_other_revisions(draft, release)
         release, desired = await self._observe_owner(xapp, draft, release, desired_state.digests)
-        release_status, history = draft.release, draft.history
-        labels, missing_labels, drift = LabelState(), MissingLabels(), None
-        damaged: ReleaseRecordDamaged | None = None
-        label_outdated, manifest_problem = False, ""
+        damaged, label_outdated = None, False
         try:
             label_outdated = not deleting and await is_label_outdated(xapp, draft, release, context)
         except ReleaseRecordDamaged as error:
             damaged = error
+        known = _KnownRelease(release, draft.release, draft.history, damaged)
         if release is None:
-            release_status, history = ReleaseStatus(), ()
+            known = _KnownRelease(None, ReleaseStatus(), (), damaged)
             context.drift.forget(key)
         elif release.owner == xapp.metadata.name and release.status == DEPLOYED and not deleting:
-            try:
-                release_status = await load_deployed_release(xapp, draft, release.revision, context)
-            except ReleaseRecordDamaged as error:
-                damaged = error
-            else:
-                release = replace(release, digests=None if release.overtaken else release_digests(release_status))
-                stored = context.release_watch.revisions(key[0], xapp.release_name)
-                history = build_history(draft, release_status, stored)
-                manifest_problem = context.unreadable_manifests.get(key, "")
-                await context.monitor.watch_kinds(key)
-            if not (running or damaged or manifest_problem):
-                missing_labels = await find_missing_labels(
-                    xapp,
-                    client=context.impersonation.client_for(xapp),
-                    monitor=context.monitor,
-                    absent=context.absent_objects,
-                )
-                labels = label_state(
-                    missing_labels,
-                    outdated=draft.labelled_revision != release.revision,
-                    incomplete=key in context.incompletely_labelled,
-                    seconds_until_repair=context.label_backoff.next_repair_at(key) - context.clock.monotonic(),
-                    now=context.clock.now(),
-                )
-                drift = await self._find_drift(xapp, release.revision, requested=bool(desired_state.handled))
+            known = await self._read_deployed_release(xapp, draft, known, release)
+            if not (running or known.damaged or known.manifest_problem):
+                requested = bool(desired_state.handled)
+                known = await self._compare_objects(xapp, draft, known, release.revision, requested=requested)
         else:
-            history = tuple(each for each in history if each.revision in release.revisions)
+            known = replace(known, history=tuple(each for each in known.history if each.revision in release.revisions))
+        release, labels, history = known.release, known.labels, known.history
         unseen = labels.outdated and self._may_be_unseen(xapp, draft)
         live = _correct_health(await self._observe_live_state(xapp, draft, unseen=unseen), release)
         changes = ArchiveOwnerChanges()
@@ -188,10 +152,10 @@ class Observer:
         return Observation(
             state=ObservedState(
                 release=release,
-                held_copies=find_copies(draft.held_revision, draft.history, release_status),
-                record_damaged=damaged,
+                held_copies=find_copies(draft.held_revision, draft.history, known.status),
+                record_damaged=known.damaged,
                 label_outdated=label_outdated,
-                manifest_problem=manifest_problem,
+                manifest_problem=known.manifest_problem,
                 helm_running=running,
                 namespace_terminating=deleting and await is_namespace_terminating(context.kube, key[0]),
                 unready_dependencies=unready_dependencies(xapp, context),
@@ -206,19 +170,59 @@ class Observer:
                 tests_running=context.test_runs.is_running(key),  # last: nothing is awaited after it
                 orphans_deleted=draft.orphans_deleted,
                 labels=labels,
-                drift=drift,
+                drift=known.drift,
             ),
             desired=desired,
             live=live,
             requests=requests,
             handled=desired_state.handled,
-            release=release_status,
+            release=known.status,
             history=history
             if running or unseen
             else context.health_marks.with_health(key, history, release, live.status, now=context.clock.monotonic()),
-            missing_labels=missing_labels,
+            missing_labels=known.missing_labels,
             archive_owner_changes=changes,
         )
+
+    async def _read_deployed_release(
+        self, xapp: XApp, draft: StatusDraft, known: _KnownRelease, release: ObservedRelease
+    ) -> _KnownRelease:
+        """Return what the record of a deployed revision says."""
+        context, key = self._context, xapp.key
+        try:
+            status = await load_deployed_release(xapp, draft, release.revision, context)
+        except ReleaseRecordDamaged as error:
+            return replace(known, damaged=error)
+        read = replace(
+            known,
+            release=replace(release, digests=None if release.overtaken else release_digests(status)),
+            status=status,
+            history=build_history(draft, status, context.release_watch.revisions(key[0], xapp.release_name)),
+            manifest_problem=context.unreadable_manifests.get(key, ""),
+        )
+        await context.monitor.watch_kinds(key)
+        return read
+
+    async def _compare_objects(
+        self, xapp: XApp, draft: StatusDraft, known: _KnownRelease, revision: int, *, requested: bool
+    ) -> _KnownRelease:
+        """Return what differs between the objects of a deployed revision and its manifest."""
+        context, key = self._context, xapp.key
+        missing = await find_missing_labels(
+            xapp,
+            client=context.impersonation.client_for(xapp),
+            monitor=context.monitor,
+            absent=context.absent_objects,
+        )
+        labels = label_state(
+            missing,
+            outdated=draft.labelled_revision != revision,
+            incomplete=key in context.incompletely_labelled,
+            seconds_until_repair=context.label_backoff.next_repair_at(key) - context.clock.monotonic(),
+            now=context.clock.now(),
+        )
+        drift = await self._find_drift(xapp, revision, requested=requested)
+        return replace(known, missing_labels=missing, labels=labels, drift=drift)
 
     def without_release(
         self,
@@ -274,36 +278,6 @@ class Observer:
             desired = error
         return add_known_health(release, draft.history), desired
 
-    async def _resolve_desired(self, xapp: XApp, draft: StatusDraft, *, deleting: bool) -> _DesiredState:
-        asked = tuple(field for field in _REVALIDATING if is_unhandled(xapp, draft.handled, field))
-        unhandled = tuple(field for field in asked if field != "force_at")
-        if deleting or xapp.spec.suspend:
-            return _DesiredState(handled=tuple(field for field in unhandled if deleting and field == "retry_at"))
-        if draft.repository_error is not None:
-            return _DesiredState(draft.repository_error, handled=unhandled)
-        requested = tuple(requested_value(xapp, field) for field in _REVALIDATING)
-        result: Digests | XAppError | None
-        try:
-            result = await self._context.resolver.resolve(
-                xapp.key,
-                lambda: self._context.inputs.resolve_digests(xapp, revalidate=bool(asked)),
-                version=(self._context.inputs.source_version(xapp), requested),
-                downloads=xapp.spec.method == METHOD_REMOTE,
-            )
-        except RepositoryNotSaved:
-            return _DesiredState(repository_missing=True)
-        except XAppError as error:
-            if isinstance(error, KubeError) and not is_plannable(error, draft.attempt, xapp.metadata.generation):
-                raise
-            result = error
-        if result is None:
-            result = _pending_source(
-                xapp, has_begun=self._context.resolver.is_running(xapp.key), is_asked_for=bool(asked)
-            )
-        # Until the source has answered, the request is in force: otherwise the next try would read the cached index.
-        answered = isinstance(result, Digests) or result.permanent
-        return _DesiredState(result, handled=unhandled if answered else ())
-
     async def _find_drift(self, xapp: XApp, revision: int, *, requested: bool) -> DriftState | None:
         """Return the drift of the deployed revision, or None where it is not looked for."""
         context, key = self._context, xapp.key
@@ -353,18 +327,6 @@ def _correct_health(live: MonitorReport, release: ObservedRelease | None) -> Mon
     if release is None or release.status != UNINSTALLED or live.status is not HealthStatus.HEALTHY:
         return live
     return replace(live, status=HealthStatus.DEGRADED, message=_UNINSTALLED_MESSAGE)
-
-
-def _pending_source(xapp: XApp, *, has_begun: bool, is_asked_for: bool) -> XAppError:
-    """Return the error until a source answers. What was refused before stays refused, unless somebody asks again."""
-    conditions = {each.type: each for each in xapp.status.conditions or ()}
-    known = None if is_asked_for else conditions.get(READY)
-    if known is not None and known.observed_generation == xapp.metadata.generation and known.reason in _REFUSALS:
-        refusal, message = _REFUSALS[known.reason], known.message.partition(BEFORE_THAT)[0]
-        return refusal(message, permanent=STALLED in conditions)
-    pending = SourcePending("the chart is read from its source" if has_begun else "other charts are read first")
-    pending.has_begun = has_begun
-    return pending
 
 
 def _annotation_requests(xapp: XApp, draft: StatusDraft) -> AnnotationRequests:
