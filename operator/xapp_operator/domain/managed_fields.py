@@ -80,7 +80,7 @@ def unpack_helm_fields(packed: bytes) -> JsonObject:
     merged: JsonObject = {}
     if packed and not packed.startswith(_DIGEST_MARK):
         for entry in orjson.loads(zlib.decompress(packed)):
-            _merge(merged, entry)
+            merge_fields(merged, entry)
     return merged
 
 
@@ -134,7 +134,8 @@ def _without_own(value: Json) -> Json:
     return {key: each for key, each in value.items() if key not in OWN_KEYS} if isinstance(value, dict) else value
 
 
-def _merge(target: JsonObject, source: JsonObject) -> None:
+def merge_fields(target: JsonObject, source: JsonObject) -> None:
+    """Add a tree of fields to another one."""
     stack = [(target, source)]
     while stack:
         into, each = stack.pop()
