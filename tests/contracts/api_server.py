@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.support.xapp_manifest import xapp_manifest
-from xapp_operator.api.json import JsonObject, integer, items, obj, text
+from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
+from xapp_operator.domain.replaced_items import find_replaced, hand_over
 from xapp_operator.errors import AlreadyExists, Conflict, Invalid, NotFound
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import CONFIGMAPS, XAPPS
+from xapp_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, SERVICES, XAPPS
 
 WATCH_SECONDS = 30.0
 
@@ -24,6 +25,26 @@ def config_map(name: str, *, data: dict[str, str] | None = None, **metadata: Any
         "metadata": {"name": name, **metadata},
         "data": {**(data or {"a": "one"})},
     }
+
+
+def service(*ports: tuple[str, int]) -> JsonObject:
+    listed: list[Json] = [{"name": name, "port": number} for name, number in ports]
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": listed}}
+
+
+def ports_of(body: JsonObject) -> dict[str, int]:
+    return {text(each, "name"): integer(each, "port") for each in items(obj(body, "spec"), "ports")}
+
+
+def deployment(container: str) -> JsonObject:
+    labels: JsonObject = {"app": "a"}
+    pod: JsonObject = {"containers": [{"name": container, "image": "x:1", "workingDir": "/a"}]}
+    spec: JsonObject = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": spec}
+
+
+def containers_of(body: JsonObject) -> list[str]:
+    return sorted(text(each, "name") for each in items(obj(obj(obj(body, "spec"), "template"), "spec"), "containers"))
 
 
 def version_of(body: JsonObject) -> str:
@@ -156,6 +177,46 @@ class ApiServerContract:
         assert fields_of(changed) == {"helm": {"f:data": {"f:b": {}}}, "xapp-operator": {"f:data": {"f:a": {}}}}
         applied = await kube.apply(CONFIGMAPS, "a", body, namespace=namespace, field_manager="helm")
         assert fields_of(applied) == {"helm": {"f:data": {"f:a": {}, "f:b": {}, "f:c": {}}}}
+
+    async def test_an_item_of_another_manager_with_the_same_name_makes_an_apply_invalid(
+        self, kube: KubeClient, namespace: str
+    ) -> None:
+        charts = service(("http", 8080), ("metrics", 9000))
+        await kube.apply(SERVICES, "a", charts, namespace=namespace, field_manager="helm")
+        change: JsonObject = {"spec": service(("http", 9090), ("metrics", 9000))["spec"]}
+        edited = await kube.patch(SERVICES, "a", change, namespace=namespace)
+
+        with pytest.raises(Invalid) as refused:
+            await kube.preview_apply(SERVICES, "a", charts, namespace=namespace, field_manager="helm")
+
+        fields = [each.field for each in refused.value.errors]
+        assert fields == ["spec.ports[1].name"]
+        replaced = find_replaced(edited, charts, refused=fields)
+        assert [(each.path, each.managers) for each in replaced] == [(("spec", "ports", "0"), ("xapp-operator",))]
+        entries = hand_over(edited, replaced, api_version="v1")
+        metadata: JsonObject = {"managedFields": entries, "resourceVersion": version_of(edited)}
+        handed = await kube.patch(SERVICES, "a", {"metadata": metadata}, namespace=namespace)
+        assert ports_of(handed) == {"http": 9090, "metrics": 9000}
+        assert fields_of(handed).keys() == {"helm"}
+        applied = await kube.apply(SERVICES, "a", charts, namespace=namespace, field_manager="helm")
+        assert ports_of(applied) == {"http": 8080, "metrics": 9000}
+
+    async def test_an_item_that_is_renamed_stays_beside_the_one_that_is_applied_until_its_manager_is_changed(
+        self, kube: KubeClient, namespace: str
+    ) -> None:
+        charts = deployment("main")
+        await kube.apply(DEPLOYMENTS, "a", charts, namespace=namespace, field_manager="helm")
+        edited = await kube.patch(DEPLOYMENTS, "a", {"spec": deployment("renamed")["spec"]}, namespace=namespace)
+
+        both = await kube.preview_apply(DEPLOYMENTS, "a", charts, namespace=namespace, field_manager="helm")
+
+        assert containers_of(both) == ["main", "renamed"]
+        replaced = find_replaced(edited, charts, desired=both)
+        metadata: JsonObject = {"managedFields": hand_over(edited, replaced, api_version="apps/v1")}
+        handed = await kube.patch(DEPLOYMENTS, "a", {"metadata": metadata}, namespace=namespace)
+        assert generation_of(handed) == generation_of(edited), "no pod restarts because of that"
+        applied = await kube.apply(DEPLOYMENTS, "a", charts, namespace=namespace, field_manager="helm")
+        assert containers_of(applied) == ["main"]
 
     async def test_watch_shows_what_the_selector_picks(self, kube: KubeClient, namespace: str) -> None:
         await kube.create(CONFIGMAPS, config_map("old", labels={"app": "a"}), namespace=namespace)

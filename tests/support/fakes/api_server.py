@@ -20,9 +20,10 @@ from urllib.parse import unquote
 
 import orjson
 
-from tests.support.fakes.field_managers import hand_over, managed_fields
+from tests.support.fakes.field_managers import fields_of, hand_over, managed_fields
 from tests.support.fakes.json_patch import Json, apply, merge, selects, selects_fields
 from tests.support.fakes.kinds import DISCOVERY, KINDS, WITH_GENERATION, WITH_STATUS
+from tests.support.fakes.list_keys import repeated_name, with_defaults
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.kube.api_errors import error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials
@@ -212,7 +213,7 @@ class FakeApiServer:
             metadata["namespace"] = target.namespace
         if target.plural in WITH_GENERATION:
             metadata["generation"] = 1
-        created = {"apiVersion": target.api_version, "kind": target.kind, **body, "metadata": metadata}
+        created = with_defaults({"apiVersion": target.api_version, "kind": target.kind, **body, "metadata": metadata})
         if target.plural in WITH_STATUS:
             created.pop("status", None)
             if target.plural == "xapps":
@@ -249,7 +250,8 @@ class FakeApiServer:
             metadata = {**body.get("metadata", {}), "managedFields": managed}
             return self.create(target, {**body, "metadata": metadata}, dry_run=dry_run)
         _check_version(target, live, body.get("metadata", {}).get("resourceVersion"))
-        changed = apply(live, body, before=before or {})
+        own, theirs = fields_of(live, manager)
+        changed = apply(live, body, before=before or {}, own=own, others=theirs)
         others = [each for each in hand_over(live, changed) if each["manager"] != manager]
         changed["metadata"] = {**changed["metadata"], "managedFields": [*others, *managed]}
         return self._update(target, live, changed, dry_run=dry_run)
@@ -280,7 +282,7 @@ class FakeApiServer:
 
     def _update(self, target: Target, before: Json, changed: Json, *, dry_run: bool, manager: str = "") -> Json:
         metadata = _kept_metadata(before, changed)
-        changed = {**changed, "metadata": metadata}
+        changed = with_defaults({**changed, "metadata": metadata})
         if target.subresource == "status":
             changed = {**before, "status": changed.get("status", {})}
         elif target.plural in WITH_STATUS:
@@ -291,6 +293,7 @@ class FakeApiServer:
                 metadata["generation"] += 1
         if manager and target.subresource != "status" and "managedFields" in metadata:
             metadata["managedFields"] = hand_over(before, changed, manager=manager)
+        _check_ports(target, changed)
         if changed == before or dry_run:
             return changed if dry_run else before
         if "deletionTimestamp" in metadata and "finalizers" not in metadata:
@@ -483,6 +486,13 @@ def _check_name(target: Target) -> None:
     if not _NAME.fullmatch(target.name):
         message = f'{target.kind} "{target.name}" is invalid: metadata.name: Invalid value: "{target.name}"'
         raise Refused(422, "Invalid", message, name=target.name)
+
+
+def _check_ports(target: Target, body: Json) -> None:
+    if target.plural == "services" and (where := repeated_name(body["spec"].get("ports", []), "spec.ports")):
+        refused = Refused(422, "Invalid", f'Service "{target.name}" is invalid: {where}: Duplicate value: "a"')
+        refused.body["details"] = {"name": target.name, "causes": [{"field": where, "message": "Duplicate value"}]}
+        raise refused
 
 
 def _group_resource(target: Target) -> str:

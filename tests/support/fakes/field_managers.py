@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Set
 from typing import Any
 
 import orjson
 
 from tests.support.fakes.json_patch import Json
+from tests.support.fakes.list_keys import element, has_keys
 
 Path = tuple[str, ...]
 
@@ -42,17 +42,34 @@ def managed_fields(body: Json, *, manager: str, operation: str = "Apply") -> lis
 def _fields(kind: str, value: Any) -> Json:
     if isinstance(value, dict):
         return {f"f:{key}": _fields(kind, each) for key, each in value.items()}
-    if isinstance(value, list) and all(isinstance(each, dict) and "name" in each for each in value):
-        return {_element(each): {".": {}, **_fields(kind, each)} for each in value}
+    if has_keys(value):
+        return {element(each): {".": {}, **_fields(kind, each)} for each in value}
     return {}
 
 
+def fields_of(live: Json, manager: str) -> tuple[Json, list[Json]]:
+    """Return the fields that a manager has applied, and those of each other one."""
+    own: Json = {}
+    others = []
+    for each in live["metadata"].get("managedFields", []):
+        if (each["manager"], each.get("operation")) == (manager, "Apply"):
+            own = each["fieldsV1"]
+        else:
+            others.append(each.get("fieldsV1", {}))
+    return own, others
+
+
 def hand_over(before: Json, after: Json, *, manager: str = "") -> list[Json]:
-    """Return the entries after an update: `manager` manages what it has changed, and nobody what is gone."""
+    """Return the entries after an update: `manager` manages what it has changed, and nobody what is gone.
+
+    An update may set the entries, if they are valid.
+    """
     parts, new_parts = _managed_parts(before), _managed_parts(after)
     equal = {key for key, part in parts.items() if key in new_parts and new_parts[key] == part}
     old, new = dict(_leaves(parts, without=equal)), dict(_leaves(new_parts, without=equal))
-    entries: list[Json] = orjson.loads(orjson.dumps(before["metadata"].get("managedFields", [])))
+    written = after["metadata"].get("managedFields", [])
+    valid = bool(written) and all("fieldsV1" in each for each in written)
+    entries: list[Json] = orjson.loads(orjson.dumps(written if valid else before["metadata"].get("managedFields", [])))
     for path in [path for path, value in old.items() if path not in new or new[path] != value]:
         for entry in entries:
             _drop(entry["fieldsV1"], path)
@@ -83,15 +100,12 @@ def _leaves_below(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
     if isinstance(value, dict):
         for key, each in value.items():
             yield from _leaves_below((*path, f"f:{key}"), each)
-    elif isinstance(value, list) and value and all(isinstance(each, dict) and "name" in each for each in value):
+    elif value and has_keys(value):
         for each in value:
-            yield from _leaves_below((*path, _element(each)), each)
+            yield (*path, element(each), "."), None
+            yield from _leaves_below((*path, element(each)), each)
     else:
         yield path, value
-
-
-def _element(value: Json) -> str:
-    return f"k:{json.dumps({'name': value['name']}, separators=(',', ':'))}"
 
 
 def _drop(fields: Json, path: Path) -> None:

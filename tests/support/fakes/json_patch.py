@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.fakes.list_keys import element, has_keys
+
 Json = dict[str, Any]
 
 
@@ -20,9 +22,12 @@ def merge(target: Any, patch: Any) -> Any:
     return merged
 
 
-def apply(live: Json, body: Json, *, before: Json) -> Json:
-    """Return `live` after an apply of `body` by the manager that applied `before`: what it no longer has is removed."""
-    applied: Json = _overlay(_remove(live, before, body), body)
+def apply(live: Json, body: Json, *, before: Json, own: Json, others: list[Json]) -> Json:
+    """Return `live` after an apply of `body` by the manager that applied `before`: what it no longer has is removed.
+
+    Of lists, those items are removed that only this manager has: in its fields `own`, and not in those of `others`.
+    """
+    applied: Json = _overlay(_remove(live, before, body), body, own, others)
     return applied
 
 
@@ -41,10 +46,36 @@ def _remove(live: Any, before: Any, body: Any) -> Any:
     return kept
 
 
-def _overlay(live: Any, body: Any) -> Any:
-    if not (isinstance(live, dict) and isinstance(body, dict)):
-        return body
-    return {**live, **{key: _overlay(live.get(key), value) for key, value in body.items()}}
+def _overlay(live: Any, body: Any, own: Json, others: list[Json]) -> Any:
+    if isinstance(live, dict) and isinstance(body, dict):
+        merged = {key: _overlay(live.get(key), value, *_below(own, others, f"f:{key}")) for key, value in body.items()}
+        return {**live, **merged}
+    if live and isinstance(live, list) and has_keys(live) and has_keys(body):
+        return _merge_items(live, {element(each): each for each in body}, own, others)
+    return body
+
+
+def _merge_items(live: list[Any], wanted: Json, own: Json, others: list[Json]) -> list[Any]:
+    """Return the items of both; those that only the live list has keep their places before those that follow them."""
+    known = {element(each): each for each in live}
+    left, merged = list(known), []
+    for key in wanted:
+        while left and left[0] not in wanted:
+            merged.append(left.pop(0))
+        if left and left[0] == key:
+            left.pop(0)
+        merged.append(key)
+    merged += [key for key in left if key not in wanted]
+    gone = {key for key in merged if key in own and key not in wanted and not any(key in each for each in others)}
+    return [
+        _overlay(known.get(key), wanted[key], *_below(own, others, key)) if key in wanted else known[key]
+        for key in merged
+        if key not in gone
+    ]
+
+
+def _below(own: Json, others: list[Json], key: str) -> tuple[Json, list[Json]]:
+    return own.get(key, {}), [each.get(key, {}) for each in others]
 
 
 def selects(selector: str, labels: Json) -> bool:
