@@ -24,6 +24,7 @@ STDERR = {
     "exists and belongs to no release or to another one": (
         'ConfigMap "x" in namespace "n" exists and cannot be imported into the current release'
     ),
+    "Duplicate value": 'Service "x" is invalid: spec.ports[1].name: Duplicate value: "http"',
     "field is immutable": 'Job.batch "x" is invalid: spec.x: Invalid value: {"a": 1}: field is immutable',
     "quantities must match the regular expression": (
         "server-side apply failed for object n/x apps/v1, Kind=Deployment: unable to convert unstructured object to "
@@ -41,6 +42,9 @@ OWN_TEXTS = (
     "waiting for the CRDs",
     "watch interrupted",
     "belongs to the release",
+    "of the object protects the item",
+    "the item in its place is applied server-side by",
+    "the item in its place was written with another version of the API",
 )
 """Texts of this project that the page quotes."""
 

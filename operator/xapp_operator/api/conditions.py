@@ -110,7 +110,7 @@ class Reason(StrEnum):
     DRIFT_DETECTED = "DriftDetected"
     """Somebody changed objects of the release. The message names them. See [Drift](user-guide.md#drift)."""
     DRIFT_CORRECTED = "DriftCorrected"
-    """The fields of the manifest have its values again. An item that somebody added or renamed stays: see
+    """The fields of the manifest have its values again. An item that somebody added stays: see
     [Drift](user-guide.md#drift).
     """
     DRIFT_UNKNOWN = "DriftUnknown"

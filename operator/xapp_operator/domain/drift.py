@@ -30,6 +30,7 @@ IGNORE_ALL: Final = "all"
 
 Path: TypeAlias = tuple[str, ...]
 REPLICAS: Final[Path] = ("spec", "replicas")
+EVERYTHING: Final[Path] = ()
 
 _POINTER: Final = re.compile(r"(?:/(?:[^~/]|~[01])*)+")
 _COMPARED_METADATA: Final = ("labels", "annotations", "finalizers", "ownerReferences")
@@ -59,6 +60,7 @@ class DriftedObject:
     """An object that differs from the manifest, or is missing.
 
     `kept` are paths whose live values stay when it is corrected. With a `refusal` it cannot be corrected: the reason.
+    `replaced` tells that somebody put items of lists in the place of the chart's: see `domain.replaced_items`.
     """
 
     kind: str
@@ -70,6 +72,7 @@ class DriftedObject:
     managers: tuple[str, ...] = ()
     kept: tuple[Path, ...] = ()
     refusal: str = ""
+    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,20 +260,12 @@ def _pair_equal(changed: _KeyedList, desired: JsonObject | None) -> Iterator[tup
     for one in changed.missing:
         stored = next((each for each in added if _has_same_keys(one.wanted, each, changed.keys)), {})
         values = {key: each for key, each in stored.items() if key not in changed.keys}
-        is_sign = _count_values(values) >= EQUAL_VALUES_MIN
-        same = (
-            each for each in others if _has_node_port(each.live, stored) or (is_sign and _has_values(each.live, values))
-        )
-        other = next(same, None)
+        if _count_values(values) < EQUAL_VALUES_MIN:
+            continue
+        other = next((each for each in others if _has_values(each.live, values)), None)
         if other is not None:
             others.remove(other)
             yield one, other
-
-
-def _has_node_port(live: JsonObject, stored: JsonObject) -> bool:
-    """Return whether two ports of a Service have one port of the nodes, which a dry run does not refuse."""
-    wanted = stored.get("nodePort")
-    return wanted is not None and (wanted, stored.get("protocol")) == (live.get("nodePort"), live.get("protocol"))
 
 
 def _count_values(value: Json) -> int:

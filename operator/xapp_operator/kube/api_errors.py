@@ -74,6 +74,8 @@ _ADMISSION: Final = re.compile(
     re.DOTALL,
 )
 """What the API server says when admission control denies a request (apiserver, pkg/admission/plugin)."""
+_REPEATED_NODE_PORT: Final = "duplicate nodePort: "
+"""What the API server says of two ports of one Service, with the status 500 (registry/core/service/storage)."""
 _OWN_POLICY: Final = ".xapp-operator.io'"
 _NOT_SHOWN: Final = "its message may quote values, so it is not shown"
 
@@ -134,6 +136,8 @@ def error_from_status(code: int, status: JsonObject, *, own: bool = False) -> Ku
     if any(text(cause, "reason") == "ResourceVersionTooLarge" for cause in causes):
         # etcd was restored from a backup, so the server no longer has this version.
         return WatchExpired(message)
+    if message.startswith(_REPEATED_NODE_PORT):
+        return Invalid(message, errors=(FieldError("spec.ports", message),))
     if "etcdserver: request is too large" in message:
         return Invalid("the object is too large: etcd stores at most 1.5 MiB per object; make its values smaller")
     if code == HTTPStatus.CONFLICT and reason == "AlreadyExists":

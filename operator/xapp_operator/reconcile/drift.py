@@ -189,6 +189,14 @@ class DriftDetector:
         self._changes.forget(key)
         self._failures.forget(key)
 
+    def replaced_objects(self, key: NamespacedName) -> tuple[int, tuple[DriftedObject, ...]]:
+        """Return the revision, and the objects in whose lists somebody replaced items, as far as that is known."""
+        state = self._states.get(key)
+        if state is None:
+            return 0, ()
+        drifted = (comparison.drift for _, comparison, _ in state.compared.values())
+        return state.revision, tuple(each for each in drifted if each is not None and each.replaced)
+
     async def find_drift(self, xapp: XApp, revision: int, *, requested: bool) -> DriftState:
         """Return how the objects of the deployed `revision` differ from its manifest.
 

@@ -15,6 +15,7 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_IGNORE_DRIFT, HELM_RELEASE_NAME
 from xapp_operator.domain.drift import (
+    MANAGERS_NAMED_MAX,
     REPLICAS,
     Difference,
     DriftedObject,
@@ -32,6 +33,7 @@ from xapp_operator.domain.managed_fields import (
     pack_helm_fields,
     unpack_helm_fields,
 )
+from xapp_operator.domain.replaced_items import ReplacedItem, find_replaced, without_replaced
 from xapp_operator.errors import AccessDenied, Conflict, Invalid, KubeError, NotFound
 from xapp_operator.helm.applied_objects import AppliedObject
 from xapp_operator.kube.api_errors import denying_admission
@@ -44,6 +46,7 @@ MAX_SCALERS: Final = 2000
 KEDA_API_VERSION: Final = "keda.sh/v1alpha1"
 KEDA_KIND: Final = "ScaledObject"
 REFUSED: Final = "the API server refuses the change"  # its message may contain values
+PROTECTED: Final = f"the annotation {ANNOTATION_IGNORE_DRIFT} of the object protects the item in its place"
 NOT_COMPARED: Final = "the API server refuses a dry run of its manifest"
 
 MAX_TRIES: Final = 3
@@ -74,6 +77,23 @@ class Comparison:
         """Return whether it depends on what no watch tells: what scales it, a policy of admission, or served kinds."""
         refused = self.drift is not None and bool(self.drift.refusal)
         return self.replicas_differ or refused or self.unserved or bool(self.unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What an apply of a manifest would make of an object, or why the API server refuses that.
+
+    `replaced` are the items of its lists that somebody put in the place of the chart's.
+    """
+
+    desired: JsonObject | None
+    refusal: Invalid | None = None
+    replaced: tuple[ReplacedItem, ...] = ()
+
+    @property
+    def removable(self) -> tuple[ReplacedItem, ...]:
+        """Return those that Helm can take over, and so remove."""
+        return tuple(each for each in self.replaced if not each.obstacle)
 
 
 class ObjectComparer:
@@ -142,21 +162,46 @@ class ObjectComparer:
             return Comparison()
         if not ignored.error and manages_all(unpack_helm_fields(fields), body):
             return Comparison(managed=fields)
-        desired = await self._client.preview_apply(
-            resource,
-            drifted.name,
-            body_to_apply(body, live, ignored.paths),
-            namespace=drifted.namespace if resource.namespaced else None,
-            field_manager=HELM_MANAGER,
-        )
+        preview = await preview_apply(self._client, resource, live, body, kept=ignored.paths, untouched=ignored.paths)
+        return await self._compare_preview(live, body, preview, ignored, drifted)
+
+    async def _compare_preview(
+        self, live: JsonObject, body: JsonObject, preview: Preview, ignored: IgnoredDrift, drifted: DriftedObject
+    ) -> Comparison:
+        if preview.desired is None:
+            return await self._compare_refused(live, body, preview, ignored, drifted)
+        fields, removable = pack_helm_fields(live), preview.removable
+        live, desired = without_replaced(live, removable), without_replaced(preview.desired, removable)
         differences = find_differences(live, desired, ignored=ignored.paths)
         drift = await self._find_drift(live, differences, ignored, drifted)
+        if drift is not None and removable:
+            drift = replace(drift, managers=_with_owners(drift.managers, removable), replaced=True)
         if drift is None and ignored.error:
             return Comparison(unknown=f"{drifted.kind} {drifted.name}: {_ignore_error(ignored)}")
         if any(each.path == REPLICAS for each in differences):
             return Comparison(drift, replicas_differ=True)
         all_managed = drift is None and fields == pack_helm_fields(desired)
         return Comparison(drift, managed=fields if all_managed and "stringData" not in body else b"")
+
+    async def _compare_refused(
+        self, live: JsonObject, body: JsonObject, preview: Preview, ignored: IgnoredDrift, drifted: DriftedObject
+    ) -> Comparison:
+        """Return the drift of an object to which its manifest cannot be applied: because of what is in its lists."""
+        if preview.refusal is not None and not preview.replaced:
+            raise preview.refusal
+        wanted = obj(body, "spec").get("replicas")
+        replicas_differ = wanted is not None and wanted != obj(live, "spec").get("replicas")
+        is_scaled = replicas_differ and await self._is_scaled(drifted.kind, drifted.name)
+        obstacle = next((each.obstacle for each in preview.replaced if each.obstacle), "")
+        drift = replace(
+            drifted,
+            paths=tuple(format_pointer(each.path) for each in preview.replaced),
+            managers=_with_owners((), preview.replaced),
+            kept=(*ignored.paths, REPLICAS) if is_scaled else ignored.paths,
+            refusal=_ignore_error(ignored) if ignored.error else obstacle,
+            replaced=not obstacle,
+        )
+        return Comparison(drift, replicas_differ=replicas_differ)
 
     async def _find_drift(
         self, live: JsonObject, differences: list[Difference], ignored: IgnoredDrift, drifted: DriftedObject
@@ -200,6 +245,46 @@ class ObjectComparer:
             if number >= MAX_SCALERS:
                 break
         return found
+
+
+async def preview_apply(
+    client: KubeReader,
+    resource: Resource,
+    live: JsonObject,
+    body: JsonObject,
+    *,
+    kept: tuple[Path, ...],
+    untouched: tuple[Path, ...],
+) -> Preview:
+    """Return what an apply of the manifest `body` would make of `live`, whose own values stay at the paths in `kept`.
+
+    Nobody may remove an item that somebody put at, in or around a path in `untouched`.
+
+    Raises:
+        KubeError: when the API server does not answer, or refuses it for another reason than what is in the object.
+    """
+    metadata, applied = obj(live, "metadata"), body_to_apply(body, live, kept)
+    name, namespace = text(metadata, "name"), text(metadata, "namespace") or None
+    try:
+        desired = await client.preview_apply(resource, name, applied, namespace=namespace, field_manager=HELM_MANAGER)
+    except Invalid as error:
+        replaced = find_replaced(live, applied, refused=[each.field for each in error.errors])
+        return Preview(None, error, _protect(replaced, untouched))
+    return Preview(desired, replaced=_protect(find_replaced(live, applied, desired=desired), untouched))
+
+
+def _protect(replaced: tuple[ReplacedItem, ...], untouched: tuple[Path, ...]) -> tuple[ReplacedItem, ...]:
+    return tuple(
+        replace(each, obstacle=PROTECTED)
+        if any(each.path[: len(path)] == path[: len(each.path)] for path in untouched)
+        else each
+        for each in replaced
+    )
+
+
+def _with_owners(managers: tuple[str, ...], replaced: Iterable[ReplacedItem]) -> tuple[str, ...]:
+    owners = (name for each in replaced for name in each.managers)
+    return tuple(dict.fromkeys((*managers, *owners)))[:MANAGERS_NAMED_MAX]
 
 
 def denied_by_admission(error: AccessDenied) -> str | None:

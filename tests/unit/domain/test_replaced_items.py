@@ -137,19 +137,13 @@ def test_an_item_with_other_values_was_added_although_one_of_the_chart_is_missin
     assert find_replaced(live, WANTED, desired=desired) == ()
 
 
-@pytest.mark.parametrize(
-    ("node_port", "protocol", "replaced"), [(30080, "TCP", 1), (30081, "TCP", 0), (30080, "UDP", 0)]
-)
-def test_a_port_with_the_same_port_of_the_nodes_replaced_the_charts_one(
-    node_port: int, protocol: str, replaced: int
-) -> None:
-    """The API server refuses both, but not in a dry run."""
-    name = f'k:{{"port":9090,"protocol":"{protocol}"}}'
-    live = service(port("web", 9090, nodePort=node_port) | {"protocol": protocol}, kubectl_edit=ports_of(name))
-    added = port("http", 8080, nodePort=30080, targetPort=1)
-    desired: JsonObject = {"spec": {"ports": [added, port("web", 9090, nodePort=node_port)]}}
+def test_of_ports_without_equal_names_the_one_with_the_same_port_of_the_nodes_replaced_the_charts_one() -> None:
+    live = service(
+        port("mesh", 15000), port("web", 9090, nodePort=30080), mesh=ports_of(MESH), kubectl_edit=ports_of(HTTP_9090)
+    )
     wanted = chart({"name": "http", "port": 8080, "nodePort": 30080})
-    assert len(find_replaced(live, wanted, desired=desired)) == replaced
+    (found,) = find_replaced(live, wanted, refused=["spec.ports"])
+    assert found.fields[-1] == HTTP_9090
 
 
 def test_one_equal_value_is_no_sign() -> None:

@@ -103,6 +103,12 @@ def test_an_object_too_large_for_etcd_is_a_permanent_error_with_the_bound() -> N
     assert "1.5 MiB" in error.message
 
 
+def test_two_equal_ports_of_the_nodes_are_invalid_although_the_status_says_otherwise() -> None:
+    error = answer(500, "duplicate nodePort: {TCP 30080}")
+    assert isinstance(error, Invalid)
+    assert [each.field for each in error.errors] == ["spec.ports"]
+
+
 def test_a_response_that_is_no_status_is_quoted_up_to_a_limit() -> None:
     error = error_from_response(502, b"x" * 10_000, path="/version")
     assert isinstance(error, ApiUnavailable)

@@ -217,6 +217,59 @@ async def test_a_dry_run_that_is_refused_names_the_fields(compared: Compared, fi
         assert found == Comparison(unknown="ConfigMap one: the API server refuses a dry run of its manifest")
 
 
+def pod_spec(port: int) -> JsonObject:
+    ports: JsonObject = {"name": "http", "containerPort": port, "protocol": "TCP"}
+    container: JsonObject = {"name": "main", "ports": [ports]}
+    return {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+
+
+async def compare_edited_port(compared: Compared, edit: JsonObject, **options: Any) -> Any:
+    """Change the number of a port, of which the API server cannot have both; Helm has applied the other one."""
+
+    def refuse(request: ApiRequest) -> None:
+        if "dryRun" in request.params:
+            field = "spec.template.spec.containers[0].ports[1].name"
+            raise Invalid("no", errors=(FieldError(field, "Duplicate value"),))
+
+    body = manifest(DEPLOYMENT, spec=pod_spec(8080), **options)
+    await compared.install(body, DEPLOYMENTS)
+    await compared.cluster.kube.patch(DEPLOYMENTS, "one", {"spec": edit}, namespace="ns")
+    compared.cluster.transport.before = refuse
+    return await compared.compare(body, kind="Deployment")
+
+
+PORT = "/spec/template/spec/containers/0/ports/0"
+
+
+async def test_an_item_with_another_key_is_drift_that_a_correction_replaces(compared: Compared) -> None:
+    found = await compare_edited_port(compared, {**pod_spec(9090), "replicas": 5})
+    assert (found.drift.paths, found.drift.managers) == ((PORT,), ("xapp-operator",))
+    assert (found.drift.refusal, found.drift.replaced, found.drift.kept) == ("", True, ())
+    assert found.may_become_wrong, "the replicas may be those of a scaler"
+
+
+async def test_replicas_that_an_autoscaler_sets_stay_beside_an_item_that_is_replaced(compared: Compared) -> None:
+    reference: JsonObject = {"scaleTargetRef": {"name": "one"}}
+    await compared.cluster.create(HPAS, "scaler", namespace="ns", spec=reference)
+    found = await compare_edited_port(compared, {**pod_spec(9090), "replicas": 5})
+    assert (found.drift.paths, found.drift.kept) == ((PORT,), (("spec", "replicas"),))
+
+
+async def test_an_item_that_an_annotation_protects_is_not_replaced(compared: Compared) -> None:
+    """Its own value stays, but the API server refuses that too."""
+    found = await compare_edited_port(compared, pod_spec(9090), ignore=f"{PORT}/name")
+    assert found.drift.refusal.startswith(f"the annotation {IGNORE} of the object protects the item")
+    assert not found.drift.replaced
+
+
+async def test_an_item_that_another_manager_applies_is_not_replaced(compared: Compared) -> None:
+    body = manifest(DEPLOYMENT, spec=pod_spec(9090))
+    await compared.install(body, DEPLOYMENTS, manager="kustomize")
+    found = await compare_edited_port(compared, pod_spec(9090))
+    assert found.drift.refusal == "the item in its place is applied server-side by kustomize: remove it there"
+    assert found.drift.managers == ("kustomize",)
+
+
 @pytest.mark.parametrize("target", [{"kind": "Deployment", "name": "one"}, {"name": "one"}])
 async def test_replicas_that_an_autoscaler_sets_are_no_drift(compared: Compared, target: JsonObject) -> None:
     body = manifest(DEPLOYMENT, spec={"replicas": 1, "paused": False})

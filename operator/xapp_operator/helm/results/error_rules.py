@@ -245,6 +245,14 @@ _ERROR_RULES: Final = tuple(
             _error(Invalid, "{message}. Keep the old value, or delete the XApp and create it again"),
         ),
         (
+            r": Duplicate value|duplicate nodePort: ",
+            _error(
+                Invalid,
+                f"{{message}}. If somebody changed that object by hand, undo that, then request a retry. "
+                f"{_FIX_VALUES_OR_CHART} otherwise",
+            ),
+        ),
+        (
             r" is invalid: |failed to create typed patch object|field not declared in schema|unknown field|"
             r"error validating data|strict decoding error|cannot be handled as a|Object 'Kind' is missing|"
             r"apiVersion not set|unable to convert unstructured object",

@@ -33,6 +33,7 @@ from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
 from xapp_operator.reconcile.status.revision_history import find_rollback_target
 from xapp_operator.reconcile.status.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
 from xapp_operator.reconcile.verbs.ownership import require_free_objects
+from xapp_operator.reconcile.verbs.release_lists import run_with_released_lists
 from xapp_operator.reconcile.verbs.repair_labels import label_release
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.reconcile.work.xapp_tasks import StepInterrupted
@@ -327,8 +328,9 @@ async def _run_helm(
         object_metadata=ObjectMetadata.for_xapp(request.xapp.metadata.name, spec),
     )
     _drop_large_values(request, context)
-    run = context.helm.install if isinstance(action, Install) else context.helm.upgrade
-    return await run(helm_request, slot=slot)
+    if isinstance(action, Install):
+        return await context.helm.install(helm_request, slot=slot)
+    return await run_with_released_lists(request, context, lambda: context.helm.upgrade(helm_request, slot=slot))
 
 
 def _release_status(request: ReconcileRequest, digests: Digests, result: ReleaseResult) -> ReleaseStatus:

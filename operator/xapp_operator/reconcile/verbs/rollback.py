@@ -29,6 +29,7 @@ from xapp_operator.reconcile.reconcile_context import ReconcilerContext, Reconci
 from xapp_operator.reconcile.status.status_draft import rolled_back_attempt
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import delete_surplus, run_step
+from xapp_operator.reconcile.verbs.release_lists import run_with_released_lists
 from xapp_operator.reconcile.verbs.release_records import label_record
 
 
@@ -61,7 +62,7 @@ async def rollback(
             timeout=request.xapp.spec.timeout_seconds,
             read_secrets=secrets_reader(request.key, name, context, rollback_to=action.revision),
         )
-        await context.helm.rollback(helm_request, slot=slot)
+        await run_with_released_lists(request, context, lambda: context.helm.rollback(helm_request, slot=slot))
 
     attempt, _ = await run_step(request, context, attempt, run, urgent=False, on_start=on_start)
     requested = action.hold and not action.again

@@ -189,6 +189,20 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         ("spec.ports[0].port: Invalid value: must be between 1 and 65535",),
     ),
     (
+        "item-that-somebody-replaced",
+        f'{UPGRADE}{APPLY}/v1, Kind=Service: Service "x" is invalid: spec.ports[1].name: Duplicate value: "http"\n',
+        Invalid,
+        True,
+        ("spec.ports[1].name: Duplicate value", "If somebody changed that object by hand, undo that"),
+    ),
+    (
+        "item-with-a-node-port-that-somebody-replaced",
+        f"{UPGRADE}{APPLY}/v1, Kind=Service: duplicate nodePort: {{TCP 30080}}\n",
+        Invalid,
+        True,
+        ("duplicate nodePort", "If somebody changed that object by hand, undo that"),
+    ),
+    (
         "unknown-field",
         f"{INSTALL}{APPLY}/v1, Kind=Service: failed to create typed patch object (ric/x; /v1, Kind=Service): "
         ".spec.nope: field not declared in schema\n",

@@ -1,0 +1,172 @@
+"""Items of lists whose keys somebody edits, so that an apply adds the chart's items beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.fakes.api_server import Target
+from tests.support.fakes.histories import CONFIGMAP, History, run_history
+from tests.support.fakes.json_patch import Json
+from tests.support.fakes.operator import NAMESPACE, Kill
+from tests.unit.histories.situations.actions import CORRECT, change, install, store
+from tests.unit.histories.test_removals import events
+from xapp_operator.config import Settings
+
+SERVICE = """\
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {type: ClusterIP, ports: [{name: http, port: 8080}, {name: metrics, port: 9000}]}
+"""
+WEB = Target("", "v1", "services", NAMESPACE, "web")
+CHARTS_PORTS = {"http": 8080, "metrics": 9000}
+THEIRS = [{"name": "http", "port": 9090}, {"name": "metrics", "port": 9000}]
+OFF = {"mode": "disabled"}
+
+
+def edit_port(history: History, *more: Json) -> None:
+    change(history, WEB, {"spec": {"ports": [*THEIRS, *more]}}, manager="kubectl-edit")
+
+
+def ports(history: History) -> dict[str, int]:
+    return {each["name"]: each["port"] for each in history.cluster.server.get(WEB)["spec"]["ports"]}
+
+
+def drifted(history: History) -> tuple[str, str]:
+    found = history.cluster.condition("Drifted") or {}
+    return found.get("reason", ""), found.get("message", "")
+
+
+def statuses(history: History) -> list[str]:
+    return list(history.cluster.revisions.values())
+
+
+async def install_service(history: History, **spec: Any) -> None:
+    await install(history, archive=store(history, cm=CONFIGMAP, web=SERVICE), **spec)
+
+
+def test_a_correction_brings_the_port_of_the_chart_back(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install_service(history, driftDetection=CORRECT)
+        edit_port(history)
+        await history.cluster.wait(20.0)
+        assert ports(history) == CHARTS_PORTS
+        assert drifted(history) == ("DriftCorrected", "corrected: Service web (/spec/ports/0, changed by kubectl-edit)")
+
+    history = run_history(settings, play)
+    assert statuses(history) == ["deployed"]
+
+
+def test_an_upgrade_brings_the_port_of_the_chart_back_and_no_revision_fails(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install_service(history)
+        edit_port(history)
+        await history.cluster.wait(30.0)
+        assert drifted(history) == ("DriftDetected", "Service web (/spec/ports/0, changed by kubectl-edit)")
+        assert ports(history)["http"] == 9090, "warn changes nothing"
+        managers = {each["manager"] for each in history.cluster.server.get(WEB)["metadata"]["managedFields"]}
+        assert "kubectl-edit" in managers
+        history.set_tag("two")
+        await history.cluster.wait(30.0)
+        assert ports(history) == CHARTS_PORTS
+
+    history = run_history(settings, play)
+    assert statuses(history) == ["superseded", "deployed"]
+    assert drifted(history)[0] == "NoDrift"
+
+
+@pytest.mark.parametrize("rollback", [False, True])
+def test_a_step_that_was_refused_because_of_an_edit_is_repeated(settings: Settings, rollback: bool) -> None:
+    """Without drift detection nobody knew of the edit before."""
+
+    async def play(history: History) -> None:
+        await install_service(history, driftDetection=OFF)
+        history.set_tag("two")
+        await history.cluster.wait(20.0)
+        edit_port(history)
+        await history.cluster.wait(20.0)
+        if rollback:
+            history.annotate("rollback-to", "1")
+        else:
+            history.set_tag("three")
+        await history.cluster.wait(30.0)
+        assert ports(history) == CHARTS_PORTS
+
+    history = run_history(settings, play)
+    assert statuses(history) == ["superseded", "superseded", "failed", "deployed"]
+    assert events(history, "UpgradeFailed") == events(history, "RollbackFailed") == []
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("mode", [CORRECT, {"mode": "warn"}, OFF])
+@pytest.mark.parametrize("write", range(4))
+def test_an_operator_that_is_killed_in_between_goes_on(settings: Settings, mode: Json, write: int, after: bool) -> None:
+    async def play(history: History) -> None:
+        await install_service(history, driftDetection=mode)
+        edit_port(history)
+        if mode != CORRECT:
+            await history.cluster.wait(20.0)
+            history.set_tag("two")
+
+        history.cluster.kill = Kill(write, after=after)
+        await history.cluster.wait(120.0)
+        assert ports(history) == CHARTS_PORTS
+
+    run_history(settings, play)
+
+
+def test_a_port_that_a_controller_added_stays(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install_service(history, driftDetection=CORRECT)
+        mesh = {"name": "mesh", "port": 15000}
+        ports_of_chart = [{"name": name, "port": port} for name, port in CHARTS_PORTS.items()]
+        change(history, WEB, {"spec": {"ports": [*ports_of_chart, mesh]}}, manager="mesh")
+        await history.cluster.wait(20.0)
+        assert drifted(history) == ("", "")
+        edit_port(history, mesh)
+        await history.cluster.wait(20.0)
+        assert ports(history) == {**CHARTS_PORTS, "mesh": 15000}
+        history.set_tag("two")
+        await history.cluster.wait(20.0)
+        assert ports(history) == {**CHARTS_PORTS, "mesh": 15000}
+
+    run_history(settings, play)
+
+
+@pytest.mark.parametrize("ignored", ["all", "/spec/ports"])
+def test_an_edit_that_an_annotation_protects_stays_and_the_failure_names_it(settings: Settings, ignored: str) -> None:
+    async def play(history: History) -> None:
+        await install_service(history, driftDetection=CORRECT)
+        change(history, WEB, {"metadata": {"annotations": {"xapp-operator.io/ignore-drift": ignored}}})
+        edit_port(history)
+        await history.cluster.wait(20.0)
+        assert drifted(history) == ("", "")
+        history.set_tag("two")
+        await history.cluster.wait(90.0)
+        assert ports(history)["http"] == 9090
+        stalled = history.cluster.condition("Stalled") or {}
+        assert (
+            "Service web: kubectl-edit replaced /spec/ports/0, and the annotation xapp-operator.io/ignore-drift"
+            in (stalled["message"])
+        )
+        change(history, WEB, {"metadata": {"annotations": {"xapp-operator.io/ignore-drift": None}}})
+        history.annotate("retry-at")
+        await history.cluster.wait(60.0)
+        assert ports(history) == CHARTS_PORTS
+
+    run_history(settings, play)
+
+
+def test_known_replacements_cost_no_request(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install_service(history)
+        edit_port(history)
+        await history.cluster.wait(30.0)
+        assert history.cluster.transport is not None
+        before = len(history.cluster.transport.requests)
+        await history.cluster.wait(30.0)
+        assert len(history.cluster.transport.requests) == before
+
+    run_history(settings, play)
