@@ -299,10 +299,8 @@ def _plan_damaged_record(inputs: PlanInput) -> Action | None:
 def _plan_dependency_cycle(inputs: PlanInput) -> Action | None:
     """Stall in a cycle whatever else is wrong; only a rollback of what should not be in force comes before."""
     cycle = plan_dependency_cycle(inputs)
-    if cycle is None:
-        return None
-    if isinstance(restoring := plan_held_revision(inputs), Rollback):
-        return restoring
+    if cycle is None or isinstance(plan_held_revision(inputs), Rollback):
+        return None  # the next rule restores the held revision
     after_failure = plan_after_failed_attempt(_with_last_known_digests(inputs) or inputs)
     if isinstance(after_failure, Rollback):
         return after_failure
@@ -329,11 +327,11 @@ def _plan_invalid_source(inputs: PlanInput, invalid: Wait) -> Action:
     known = _with_last_known_digests(inputs)
     if known is None:
         return invalid
-    action = plan_after_failed_attempt(known) or _plan_by_status(known)
+    action: Action | None = plan_after_failed_attempt(known) or _plan_by_status(known)
     if isinstance(action, Nothing):
         return replace(invalid, at_rest=True)
     if isinstance(action, Upgrade) and known.attempt is not None:
-        action = plan_until_timeout(known, known.attempt) or action  # it cannot be tried again
+        action = plan_until_timeout(known, known.attempt)  # it cannot be tried again
     if isinstance(action, Wait) and not action.stalled and may_be_rolled_back(known):
         return replace(action, message=f"{action.message}; an upgrade is not possible now: {invalid.message}")
     if isinstance(action, Wait) and action.reason != Reason.PROGRESSING:

@@ -54,10 +54,10 @@ def plan_tests(inputs: PlanInput, settled: Wait | Nothing) -> Action | None:
     requested = None if in_progress else StartTests(settled, requested=not due)
     if inputs.requests.test:
         return requested
-    unfinished = last is not None and not last.ended
-    if last is not None and unfinished and inputs.now < last.last_at + inputs.backoff.delay(last.count):
+    unfinished = None if last is None or last.ended else last
+    if unfinished is not None and inputs.now < unfinished.last_at + inputs.backoff.delay(unfinished.count):
         return None
-    if last is not None and unfinished and last.requested:
+    if unfinished is not None and unfinished.requested:
         return requested
     return StartTests(settled) if due else None
 

@@ -139,6 +139,18 @@ DELETION = [
         Nothing(),
     ),
     case(
+        "orphan-just-installed",
+        plan_input(
+            release(), deleting=True, wanted=spec(orphan=True), last=attempt(AttemptOutcome.RUNNING, last_at=NOW)
+        ),
+        Nothing(),
+    ),
+    case(
+        "uninstall-failed-just-now-then-orphan-of-another-xapp",
+        plan_input(release(owner=FOREIGN), deleting=True, wanted=spec(orphan=True), last=uninstall_failed(last_at=NOW)),
+        Nothing(),
+    ),
+    case(
         "an-upgrade-failed-just-now",
         plan_input(release("failed"), deleting=True, last=attempt(AttemptOutcome.FAILED, last_at=NOW)),
         Uninstall(),

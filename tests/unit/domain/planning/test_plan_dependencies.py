@@ -38,6 +38,7 @@ def test_a_deletion_waits_for_dependents_at_most_the_timeout() -> None:
     assert without_message(waiting) == Wait(Reason.DEPENDENCY_NOT_READY, "", until=NOW - 1.0 + TIMEOUT)
     assert isinstance(waiting, Wait)
     assert "b, c" in waiting.message
+    assert plan(deletion(observed={**DEPENDENTS, "archive_owners_differ": True})) == waiting  # it only waits
     assert plan(deletion(at=NOW - TIMEOUT)) == Uninstall(dependents=("b", "c"))
     # A clock that jumped: the wait is still bounded.
     assert without_message(plan(deletion(at=NOW + 9e9))) == Wait(Reason.DEPENDENCY_NOT_READY, "", until=NOW + TIMEOUT)

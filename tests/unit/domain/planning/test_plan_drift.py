@@ -82,6 +82,7 @@ def test_the_next_time_is_that_of_the_earliest_repair_comparison_or_correction()
     assert due("warn", replace(drift, compare_at=None)) == math.inf, "only a change brings the next comparison"
     assert due("warn", drift) == 20
     assert due("enabled", drift) == 10
+    assert due("enabled", replace(drift, objects=(REFUSED,))) == 20, "what is refused is not corrected"
     assert due("enabled", None, labels) == 30
 
 

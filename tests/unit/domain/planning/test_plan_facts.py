@@ -297,3 +297,10 @@ def test_a_rollback_in_a_cycle_does_not_wait_for_its_source() -> None:
     in_cycle = {"dependency_cycle": ("a", "b", "a"), "repository_missing": True}
     failed = attempt(AttemptOutcome.FAILED, permanent=True)
     assert plan(plan_input(there, last=failed, observed=in_cycle)) == Rollback(1)
+
+
+def test_a_wait_for_health_says_what_is_waited_for_also_if_nothing_is_known_of_it() -> None:
+    released = attempt(AttemptOutcome.RELEASED)
+    waiting = plan(replace(plan_input(release(), last=released, health=HealthStatus.UNKNOWN), root_cause=""))
+    expected = "waiting for the objects to become healthy"
+    assert waiting == Wait(Reason.PROGRESSING, expected, until=released.last_at + TIMEOUT)

@@ -37,9 +37,10 @@ from xapp_operator.domain.planning.actions import (
     Upgrade,
     Wait,
 )
-from xapp_operator.domain.planning.plan import plan, plan_after_error
+from xapp_operator.domain.planning.plan import plan
 from xapp_operator.domain.planning.plan_input import (
     INSTALL,
+    ROLLBACK,
     SUPERSEDED,
     AnnotationRequests,
     AttemptOutcome,
@@ -48,10 +49,8 @@ from xapp_operator.domain.planning.plan_input import (
     PlanInput,
 )
 from xapp_operator.errors import (
-    AccessDenied,
     ApiUnavailable,
     ChartNotFound,
-    MissingRight,
     SourcePending,
     SourceUnavailable,
     ValuesInvalid,
@@ -429,6 +428,14 @@ def test_invalid_values_and_what_failed_before_are_both_told() -> None:
     assert message(undone) == "values are not YAML. Before that: not healthy"
     told = "pod hello-world-0: CrashLoopBackOff; an upgrade is not possible now: values are not YAML."
     assert message(AWAITED) == told
+    refused = attempt(AttemptOutcome.FAILED, action=ROLLBACK, permanent=True, message="the rollback was refused")
+    stalled = plan_input(release("failed", earlier=DEPLOYED_BEFORE), last=refused, desired=REFUSED)
+    assert message(stalled) == "values are not YAML. Before that: the rollback was refused"
+    installed = attempt(AttemptOutcome.RELEASED, action=INSTALL)
+    starting = plan_input(release(), last=installed, health=HealthStatus.PROGRESSING, desired=REFUSED)
+    assert message(starting) == REFUSED.message
+    failed = attempt(AttemptOutcome.FAILED, action=INSTALL, last_at=NOW, message="no such kind")
+    assert message(plan_input(last=failed, desired=REFUSED)) == "values are not YAML. Before that: no such kind"
 
 
 @pytest.mark.parametrize(("inputs", "expected"), FAILED)
@@ -458,17 +465,3 @@ def test_stalled_attempt_says_that_there_was_no_good_revision_to_return_to() -> 
     # The good revision, which was returned to, is not kept any more.
     pruned = replace(UNDONE, past_revisions=(replace(UNDONE.past_revisions[-1], was_healthy=False),))
     assert message(plan_input(pruned, last=last)) == "field is immutable"
-
-
-@pytest.mark.parametrize(
-    ("missing", "told"),
-    [
-        (MissingRight("create", "apps", "deployments"), "denied. Grant that permission, then request a retry"),
-        (MissingRight("impersonate", "", "serviceaccounts"), "denied"),  # that message says it
-        (None, "denied"),
-    ],
-)
-def test_whoever_lacks_a_right_is_told_what_to_do(missing: MissingRight | None, told: str) -> None:
-    error = AccessDenied("denied", missing=(missing,) if missing is not None else ())
-    found = plan_after_error(error, spec(), deleting=False, again=False)
-    assert found == Wait(Reason.ACCESS_DENIED, told, stalled=True)

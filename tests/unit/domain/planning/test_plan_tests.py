@@ -90,6 +90,7 @@ def test_tests_start_once_the_revision_is_healthy() -> None:
 @pytest.mark.parametrize("outcome", [TestOutcome.SUCCEEDED, TestOutcome.FAILED])
 def test_a_revision_is_tested_once(outcome: TestOutcome) -> None:
     assert plan(settled(test=run(outcome))) == Nothing()
+    assert plan(settled(test=run(outcome, requested=True))) == Nothing()
     assert plan(settled(test=run(outcome, revision=1))) == StartTests(Nothing())
     assert plan(settled(test=run(outcome, revision=1, last_at=NOW))) == StartTests(Nothing())
 
