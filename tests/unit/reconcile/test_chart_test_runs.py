@@ -108,6 +108,19 @@ async def test_endless_tests_leave_places_for_helm_to_others_and_to_their_own_na
     assert not endless[7].has_begun.is_set()
 
 
+@pytest.mark.parametrize(("helm_waiting", "running"), [(1, 1), (2, 1), (7, 1), (11, 2), (12, 3)])
+async def test_a_namespace_tests_one_xapp_at_a_time_or_as_many_as_a_quarter_of_the_places_for_helm(
+    helm_waiting: int, running: int
+) -> None:
+    runs = TestRuns(helm_waiting=helm_waiting, on_done=lambda _: None)
+    endless = [_Run() for _ in range(5)]
+    for number, run in enumerate(endless):
+        runs.start(("ns", f"x{number}"), run)
+    await asyncio.wait_for(endless[running - 1].has_begun.wait(), 5.0)
+    assert [run.has_begun.is_set() for run in endless] == [True] * running + [False] * (5 - running)
+    await runs.stop()
+
+
 async def test_endless_tests_of_many_namespaces_delay_those_of_no_other(runs: TestRuns) -> None:
     for namespace in range(10):
         for number in range(3):

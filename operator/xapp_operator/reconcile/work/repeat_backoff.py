@@ -36,8 +36,7 @@ class RepeatBackoff:
     def record_repair(self, key: NamespacedName, *, now: float) -> None:
         """Record a repair, whether it succeeded or not."""
         last = self._repairs.get(key)
-        again = last is not None and now - last.repaired_at < max(RESET_SECONDS, 2 * last.delay)
-        count = last.count + 1 if last is not None and again else 1
+        count = 1 if last is None or now - last.repaired_at >= max(RESET_SECONDS, 2 * last.delay) else last.count + 1
         self._repairs[key] = _LastRepair(count, now, self._backoff.delay(count))
 
     def forget(self, key: NamespacedName) -> None:

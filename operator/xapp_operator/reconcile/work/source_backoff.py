@@ -42,7 +42,7 @@ class SourceBackoff:
         So does whatever was decided while the source is not available for a passing reason: it may have news.
         """
         due = decision.until if isinstance(decision, Wait) else None
-        delay = math.inf if due is None else max(due - now, 0.0)
+        delay = math.inf if due is None else due - now
         if isinstance(desired, SourcePending) and isinstance(decision, Nothing):
             return delay  # no failure, and its end brings the key back
         if isinstance(desired, XAppError) and not (desired.permanent or isinstance(desired, SourcePending)):
@@ -64,11 +64,12 @@ class SourceBackoff:
         """
         key = (xapp.namespace, xapp.name)
         last = self._tries.get(key)
-        count = 0 if last is None or last.generation != xapp.generation else last.count
+        if last is None or last.generation != xapp.generation:
+            last = _LastTry(xapp.generation, 0, -math.inf)
         # A clock that was set back must not make a wait longer.
-        if last is None or count == 0 or not now < last.next_at <= now + self._backoff.maximum:
-            last = _LastTry(xapp.generation, count + 1, now + self._backoff.jittered(count + 1))
-            self._tries[key] = last
+        if not now < last.next_at <= now + self._backoff.maximum:
+            count = last.count + 1
+            last = self._tries[key] = _LastTry(xapp.generation, count, now + self._backoff.jittered(count))
         return last.next_at
 
     def retries(self, key: NamespacedName) -> SourceRetries:

@@ -43,7 +43,7 @@ class RunningSteps:
         """Run `step`, which is for this version of the XApp, and return its result.
 
         Raises:
-            StepInterrupted: when `interrupt_outdated` was called with another version meanwhile.
+            StepInterrupted: when the step was cancelled, as by `interrupt_outdated`, and the caller was not.
         """
         task = asyncio.ensure_future(step)
         self._tasks[key], self._versions[key] = task, version
@@ -51,10 +51,9 @@ class RunningSteps:
             return await task
         except asyncio.CancelledError:
             caller = asyncio.current_task()
-            stopped = caller is not None and caller.cancelling()
-            if key in self._interrupted and not stopped:
-                raise StepInterrupted from None
-            raise
+            if caller is None or caller.cancelling():
+                raise
+            raise StepInterrupted from None
         finally:
             self._interrupted.discard(key)
             del self._tasks[key], self._versions[key]
@@ -159,7 +158,7 @@ class DeferredResolver(Generic[T]):
         return True
 
     def _on_granted(self, key: NamespacedName, turn: _Turn) -> None:
-        if not turn.granted.cancelled() and self._turns.get(key) is turn:
+        if self._turns.get(key) is turn:
             asyncio.get_running_loop().call_later(TURN_SECONDS, self._drop_turn, key, turn)
             self._on_done(key)
 

@@ -55,6 +55,14 @@ def test_the_pauses_grow_to_the_maximum_and_not_beyond() -> None:
         assert 0.8 * middle <= pause <= min(1.2 * middle, 300.0), f"pause {count + 1}: {pause} s"
 
 
+def test_a_reconcile_at_the_time_of_a_try_counts_as_none_however_long_the_pause_is() -> None:
+    backoff = SourceBackoff(Backoff(300.0, 300.0))
+    for number in range(1, 100):  # half of the pauses are the longest that there is
+        due = wait(backoff, NOW + 1e4 * number)
+        assert wait(backoff, NOW + 1e4 * number) == due
+        assert backoff.retries(("ns", "hello")).count == number
+
+
 def test_a_changed_spec_starts_again() -> None:
     backoff, now = SourceBackoff(Backoff()), NOW
     for _ in range(10):
@@ -91,6 +99,7 @@ def test_a_source_that_answered_is_forgotten() -> None:
         (Wait(Reason.PROGRESSING, "late", until=NOW + 900.0), AWAY, BACKED_OFF, 4),
         (Wait(Reason.PROGRESSING, "the chart is read", step=Step.CHART), PENDING, SLOW_RECHECK_SECONDS, 3),
         (Wait(Reason.CHART_PULL_FAILED, "away"), AWAY, BACKED_OFF, 4),
+        (Wait(Reason.PROGRESSING, "helm runs for another"), None, BACKED_OFF, 4),
     ],
 )
 def test_a_source_that_may_come_back_is_tried_again_whatever_was_decided(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -132,6 +133,7 @@ async def test_an_interruption_is_over_with_its_step() -> None:
         running.interrupt_outdated(KEY, version=2)
         with pytest.raises(StepInterrupted):
             await asyncio.wait_for(interrupted, 10)
+        running.interrupt_outdated(KEY, version=3)  # nothing runs that it could end
     cancelled = await begin()
     cancelled.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -194,6 +196,19 @@ async def test_late_failure_is_raised_by_the_next_call() -> None:
         await lookup.resolve()
 
 
+async def test_late_failure_that_nobody_asks_for_is_no_error_of_the_process() -> None:
+    problems: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(context))
+    lookup = SlowLookup()
+    assert await lookup.resolve() is None
+    lookup.result.set_exception(SourceUnavailable("away"))
+    await lookup.done.get()
+    lookup.resolver.forget(KEY)
+    del lookup
+    gc.collect()  # asyncio tells of a failure when nobody can ask for it any more
+    assert problems == []
+
+
 async def test_operation_with_another_version_replaces_the_old_one() -> None:
     lookup = SlowLookup()
     assert await lookup.resolve(version=1) is None
@@ -212,6 +227,10 @@ async def test_stop_cancels_the_operation() -> None:
     assert lookup.done.empty()
 
 
+async def quick() -> str:
+    return "quick"
+
+
 async def test_operations_of_one_namespace_leave_places_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 8)
     lookup = SlowLookup()
@@ -219,9 +238,6 @@ async def test_operations_of_one_namespace_leave_places_for_others(monkeypatch: 
     for number in range(10):
         assert await resolver.resolve(("flood", str(number)), lookup.operation, version=1) is None
     assert lookup.started == 2
-
-    async def quick() -> str:
-        return "quick"
 
     assert await resolver.resolve(("quiet", "a"), quick, version=1) == "quick"
     lookup.result.set_result("yes")
@@ -248,9 +264,6 @@ async def test_several_namespaces_whose_operations_hang_delay_another_by_one_end
         for namespace in range(hostile):
             await resolver.resolve((f"hostile{namespace}", str(number)), hang, version=1)
 
-    async def quick() -> str:
-        return "quick"
-
     quiet = ("quiet", "a")
     found = await resolver.resolve(quiet, quick, version=1)
     if hostile == 5:  # all places are taken: it keeps its turn, and gets the first place that is free
@@ -269,11 +282,36 @@ async def test_operations_that_hang_do_not_delay_those_that_download_nothing(mon
     lookup = SlowLookup()
     assert await lookup.resolve() is None
 
-    async def quick() -> str:
-        return "quick"
-
     assert await lookup.resolver.resolve(("ns", "upload"), quick, version=1, downloads=False) == "quick"
     await lookup.resolver.stop()
+
+
+async def test_an_xapp_that_downloads_nothing_any_more_waits_for_no_download(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 1)
+    lookup = SlowLookup()
+    resolver, changed, next_one = lookup.resolver, ("ns", "changed"), ("ns", "next")
+    assert await lookup.resolve() is None
+    assert await resolver.resolve(changed, quick, version=1) is None
+    assert await resolver.resolve(changed, quick, version=2, downloads=False) == "quick"
+    assert await resolver.resolve(next_one, quick, version=1) is None
+    lookup.result.set_result("yes")  # its turn for the place of a download is over
+    assert {await asyncio.wait_for(lookup.done.get(), 60) for _ in range(2)} == {KEY, next_one}
+    assert await resolver.resolve(next_one, quick, version=1) == "quick"
+    await resolver.stop()
+
+
+async def test_an_xapp_that_is_forgotten_while_it_changes_places_holds_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 1)
+    lookup = SlowLookup()
+    resolver, changed = lookup.resolver, ("ns", "changed")
+    assert await lookup.resolve() is None
+    assert await resolver.resolve(changed, quick, version=1) is None
+    resolving = asyncio.create_task(resolver.resolve(changed, quick, version=2, downloads=False))
+    await asyncio.sleep(0)
+    resolver.forget(changed)
+    assert await resolving is None
+    assert await resolver.resolve(("ns", "next"), quick, version=1, downloads=False) == "quick"
+    await resolver.stop()
 
 
 async def test_an_operation_that_waited_takes_one_place_though_more_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,7 +334,7 @@ async def test_a_turn_that_nobody_uses_is_given_to_others(monkeypatch: pytest.Mo
     monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 1)
     monkeypatch.setattr(xapp_tasks, "TURN_SECONDS", 0.05)
     lookup = SlowLookup()
-    first, second, third = ("a", "a"), ("b", "b"), ("c", "c")
+    first, second, third = ("a", "1"), ("b", "2"), ("b", "3")
     resolver = lookup.resolver
     assert await resolver.resolve(first, lookup.operation, version=1) is None
     for key in (second, third):
