@@ -24,6 +24,7 @@ from tests.unit.domain.planning.plan_inputs import (
 )
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
+from xapp_operator.api.status_parts import RollbackCause
 from xapp_operator.domain.planning.actions import Action, Install, Nothing, RejectRollback, Rollback, Upgrade, Wait
 from xapp_operator.domain.planning.plan import plan
 from xapp_operator.domain.planning.plan_input import (
@@ -72,6 +73,14 @@ NEVER = replace(
     attempt=attempt(AttemptOutcome.UNHEALTHY, action=INSTALL, reason=Reason.HEALTH_CHECK_FAILED),
 )
 OVERDUE = awaited(for_seconds=TIMEOUT)
+AGAIN = replace(
+    awaited(AttemptOutcome.INTERRUPTED, for_seconds=TIMEOUT),
+    attempt=replace(
+        attempt(AttemptOutcome.INTERRUPTED, first_at=LONG_AGO, last_at=NOW - TIMEOUT),
+        rollback_cause=RollbackCause(revision=1, reason=Reason.TEST_FAILED, message="its tests failed"),
+    ),
+)
+"""An upgrade that is repeated, because a changed spec has ended its rollback after failed tests."""
 OVERDUE_UNKNOWN = replace(OVERDUE, health=HealthStatus.UNKNOWN)
 NEVER_KNOWN = replace(awaited(for_seconds=TIMEOUT + 60.0), health=HealthStatus.UNKNOWN)
 NONE_HEALTHY = there(OVERDUE, release(earlier=NEVER_HEALTHY_BEFORE))
@@ -91,6 +100,8 @@ NOT_HEALTHY = [
     case("released-never-known-on-failure-none", replace(NEVER_KNOWN, spec=NO_ROLLBACK), STALLED),
     case("released-healthy", replace(OVERDUE, health=HealthStatus.HEALTHY), Nothing()),
     case("released-on-failure-none", replace(OVERDUE, spec=NO_ROLLBACK), STALLED),
+    case("repeated-after-failed-tests", AGAIN, Rollback(1)),
+    case("repeated-after-failed-tests-on-failure-none", replace(AGAIN, spec=NO_ROLLBACK), STALLED),
     case("released-retry-at-goes-on-waiting", replace(OVERDUE, requests=AnnotationRequests(retry=True)), Rollback(1)),
     case("released-force-at", replace(OVERDUE, requests=AnnotationRequests(force=True)), Upgrade()),
     case("killed-before-it-was-noted", awaited(AttemptOutcome.RUNNING, for_seconds=TIMEOUT), Rollback(1)),
@@ -225,6 +236,7 @@ BROKEN = [
     case("failed-values-changed", replace(rolling_back(AttemptOutcome.FAILED), desired=OTHER), Upgrade()),
     case("failed-removed-by-hand", rolling_back(AttemptOutcome.FAILED, None), LEFT_UNDONE),
     case("killed-half-way", rolling_back(AttemptOutcome.RUNNING), Rollback(1)),
+    case("killed-half-way-for-long", rolling_back(AttemptOutcome.RUNNING, since=TIMEOUT + 1.0), Rollback(1)),
     case("killed-before-it-began", rolling_back(AttemptOutcome.RUNNING, UPGRADED), Rollback(1)),
     case(
         "killed-before-it-began-health-not-known-yet",

@@ -121,6 +121,13 @@ def test_failed_tests_roll_back_to_the_revision_before_only() -> None:
     assert plan(settled(there=there, test=failed, wanted=with_tests("rollback"))) == Nothing()
 
 
+def test_failed_tests_roll_back_whatever_became_of_an_upgrade_that_is_not_wanted_any_more() -> None:
+    withdrawn = attempt(AttemptOutcome.FAILED, digests=OTHER, permanent=True)
+    inputs = settled(there=release(earlier=DEPLOYED_BEFORE), test=run(TestOutcome.FAILED), last=withdrawn)
+    assert plan(replace(inputs, spec=with_tests("rollback"))) == Rollback(1)
+    assert plan(inputs) == Nothing()
+
+
 @pytest.mark.parametrize("outcome", [TestOutcome.RUNNING, TestOutcome.INTERRUPTED])
 def test_a_run_that_was_lost_starts_again_after_the_back_off(outcome: TestOutcome) -> None:
     assert plan(settled(test=run(outcome))) == StartTests(Nothing())
