@@ -67,8 +67,7 @@ class Finalizers:
         metadata, context = xapp.metadata, self._context
         removed = self.removals.is_done(metadata.uid)
         if not _is_wrong(metadata, removed=removed):
-            if self._wrong_since.pop(xapp.key, None) is not None:
-                context.queue.cancel_delayed(xapp.key)
+            self._wrong_since.pop(xapp.key, None)
             return removed or FINALIZER not in metadata.finalizers
         now = context.clock.monotonic()
         due = self._note_wrong(xapp)
