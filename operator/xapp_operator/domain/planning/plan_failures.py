@@ -116,7 +116,7 @@ def describe_error(error: XAppError) -> str:
     The operator does not notice when somebody grants it.
     """
     missing = error.missing if isinstance(error, AccessDenied) else ()
-    if not missing or missing[0].verb == "impersonate":  # that message says it
+    if not missing or any(each.verb == "impersonate" for each in missing):  # that message says it
         return error.message
     return f"{error.message}. Grant that permission, then request a retry"
 

@@ -83,8 +83,8 @@ def plan_after_failed_tests(inputs: PlanInput) -> Action | None:
         return None
     if inputs.spec.test.on_failure != "rollback" or last.revision != release.revision:
         return None
-    candidates = tuple(each for each in release.rollback_candidates[:1] if each.digests != release.digests)
-    if not candidates:
+    before = next(iter(release.rollback_candidates), None)
+    if before is None or before.digests == release.digests:
         return None
     if attempt is not None and attempt.action == ROLLBACK and attempt.outcome is AttemptOutcome.FAILED:
         if attempt.permanent or inputs.timed_out(attempt):
@@ -92,7 +92,7 @@ def plan_after_failed_tests(inputs: PlanInput) -> Action | None:
         due = inputs.next_attempt_at(attempt)
         if inputs.now < due:
             return Wait(Reason.ROLLBACK_FAILED, attempt.message, until=due)
-    return Rollback(candidates[0].revision)
+    return Rollback(before.revision)
 
 
 def _testable_release(inputs: PlanInput) -> ObservedRelease | None:

@@ -72,6 +72,11 @@ DELETION = [
     case("no-release", plan_input(deleting=True, desired=None), Nothing()),
     case("ours", plan_input(release(), deleting=True, desired=None), Uninstall()),
     case("orphan", plan_input(release(), deleting=True, wanted=spec(orphan=True)), Nothing()),
+    case(
+        "orphan-whose-requests-come-too-late",
+        plan_input(release(), deleting=True, wanted=spec(orphan=True), requests=AnnotationRequests(force=True)),
+        Nothing(),
+    ),
     case("of-another-xapp", plan_input(release(owner=FOREIGN), deleting=True), Nothing()),
     case("of-a-person", plan_input(release(owner=None), deleting=True), Nothing()),
     case(

@@ -44,6 +44,7 @@ from xapp_operator.domain.planning.plan_input import (
 from xapp_operator.domain.planning.plan_requests import plan_request_without_effect
 from xapp_operator.domain.planning.progress import SourceRetries
 from xapp_operator.domain.planning.unrecorded_steps import StoredStatus
+from xapp_operator.errors import SourceUnavailable, ValuesInvalid
 
 
 def defaults(of: type[Any]) -> dict[str, object]:
@@ -304,3 +305,23 @@ def test_a_wait_for_health_says_what_is_waited_for_also_if_nothing_is_known_of_i
     waiting = plan(replace(plan_input(release(), last=released, health=HealthStatus.UNKNOWN), root_cause=""))
     expected = "waiting for the objects to become healthy"
     assert waiting == Wait(Reason.PROGRESSING, expected, until=released.last_at + TIMEOUT)
+
+
+def test_a_forced_upgrade_whose_values_are_not_valid_since_is_refused_after_its_tries() -> None:
+    tried_at = NOW - TIMEOUT
+    failed = replace(attempt(AttemptOutcome.FAILED, first_at=tried_at, last_at=tried_at), request_digest="asked")
+    requests = AnnotationRequests(force=True, digest="asked")
+    refused = ValuesInvalid("values are not YAML.")
+    found = plan(plan_input(release(earlier=DEPLOYED_BEFORE), last=failed, requests=requests, desired=refused))
+    assert found == RejectRequest("force-at", "force-at has no effect now: values are not YAML.")
+
+
+def test_what_overtook_the_newest_revision_is_not_called_superseded_while_nothing_can_be_deployed() -> None:
+    overtaken = replace(release(digests=None, earlier=STILL_DEPLOYED), overtaken_by=frozenset({1}))
+    found = plan(plan_input(overtaken, desired=SourceUnavailable("away")))
+    assert found == Wait(Reason.CHART_PULL_FAILED, "away")
+
+
+def test_no_release_belongs_to_nobody() -> None:
+    assert not plan_input().owned
+    assert not plan_input(wanted=spec(adopt=True)).owned_or_adoptable

@@ -76,7 +76,7 @@ OVERDUE = awaited(for_seconds=TIMEOUT)
 AGAIN = replace(
     awaited(AttemptOutcome.INTERRUPTED, for_seconds=TIMEOUT),
     attempt=replace(
-        attempt(AttemptOutcome.INTERRUPTED, first_at=LONG_AGO, last_at=NOW - TIMEOUT),
+        attempt(AttemptOutcome.INTERRUPTED, first_at=LONG_AGO, last_at=NOW - TIMEOUT, reason=Reason.TEST_FAILED),
         rollback_cause=RollbackCause(revision=1, reason=Reason.TEST_FAILED, message="its tests failed"),
     ),
 )
@@ -179,6 +179,7 @@ NOT_HEALTHY = [
     ),
     case("first-install-too-late", awaited(for_seconds=TIMEOUT, action=INSTALL), wait(Reason.HEALTH_CHECK_FAILED)),
     case("first-install-not-known-yet", replace(NEVER, health=HealthStatus.UNKNOWN), wait(Reason.HEALTH_CHECK_FAILED)),
+    case("first-install-that-somebody-has-upgraded-since", there(NEVER, release(digests=None)), STALLED),
     case("first-install-judged", NEVER, wait(Reason.HEALTH_CHECK_FAILED)),
     case("first-install-healthy-after-all", replace(NEVER, health=HealthStatus.HEALTHY), Nothing()),
 ]
@@ -215,6 +216,7 @@ BROKEN = [
     case("failed-and-due-passes-over-what-was-undone", rolling_back(AttemptOutcome.FAILED), Rollback(1)),
     case("failed-for-good", rolling_back(AttemptOutcome.FAILED, permanent=True), GIVEN_UP),
     case("failed-until-timeout", rolling_back(AttemptOutcome.FAILED, since=TIMEOUT + 1.0), GIVEN_UP),
+    case("failed-after-several-tries-of-the-upgrade", rolling_back(AttemptOutcome.FAILED, FORCED), Rollback(1)),
     case("failed-before-a-revision-was-made", rolling_back(AttemptOutcome.FAILED, UPGRADED), Rollback(1)),
     case(
         "failed-before-a-revision-was-made-after-a-failed-upgrade",

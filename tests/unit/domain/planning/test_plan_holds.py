@@ -63,6 +63,7 @@ def test_a_held_revision_that_is_not_in_force_is_brought_back(status: str) -> No
 def test_a_copy_of_a_held_revision_is_in_force_only_while_it_is_deployed() -> None:
     assert plan(held(changed(), 3, 4)) == HELD_AT_1
     assert plan(held(changed(FAILED), 3, 4)) == BRING_BACK
+    assert plan(held(replace(changed(), overtaken_by=frozenset({3})), 3, 4)) == BRING_BACK
 
 
 def test_the_newest_copy_of_a_held_revision_that_is_gone_is_brought_back() -> None:

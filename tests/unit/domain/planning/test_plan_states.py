@@ -81,6 +81,11 @@ ROLLBACK_AND_HOLD = [
     case("unknown", plan_input(DEPLOYED_ALREADY, requests=AnnotationRequests(rollback_to=9)), RejectRollback("")),
     case("no-release", plan_input(requests=AnnotationRequests(rollback_to=1)), Install()),
     case(
+        "uninstalled",
+        plan_input(release("uninstalled"), requests=AnnotationRequests(rollback_to=2)),
+        Rollback(2, hold=True),
+    ),
+    case(
         "unknown-while-held",
         plan_input(HELD_OLD, held=1, requests=AnnotationRequests(rollback_to=2)),
         RejectRollback(""),

@@ -36,6 +36,8 @@ from xapp_operator.domain.planning.actions import (
     EndTests,
     Install,
     Nothing,
+    RejectRequest,
+    RejectRollback,
     Restore,
     Rollback,
     StartTests,
@@ -132,6 +134,7 @@ def test_failed_tests_roll_back_whatever_became_of_an_upgrade_that_is_not_wanted
 def test_a_run_that_was_lost_starts_again_after_the_back_off(outcome: TestOutcome) -> None:
     assert plan(settled(test=run(outcome))) == StartTests(Nothing())
     assert plan(settled(test=run(outcome, last_at=NOW))) == Nothing()
+    assert plan(settled(test=run(TestOutcome.INTERRUPTED), wanted=with_tests(enabled=False))) == Nothing()
     request = run(outcome, requested=True, revision=1)
     assert plan(settled(test=request, wanted=with_tests(enabled=False))) == StartTests(Nothing(), requested=True)
 
@@ -188,6 +191,7 @@ def test_tests_end_before_the_release_changes_and_when_it_is_left_alone(options:
         ({"there": release(digests=OLD), "last": attempt(AttemptOutcome.UNHEALTHY)}, True),
         ({"held": 2, "last": attempt(AttemptOutcome.RELEASED, action=ROLLBACK)}, True),
         ({"observed": {"releases_unavailable": ApiUnavailable("down")}}, False),
+        ({"there": None, "observed": {"releases_unavailable": ApiUnavailable("down")}}, False),
     ],
 )
 @pytest.mark.parametrize("revision", [1, 2])
@@ -326,3 +330,21 @@ def test_a_run_that_was_lost_starts_again_when_its_back_off_ends() -> None:
 def test_failed_tests_of_a_release_that_is_gone_roll_nothing_back() -> None:
     failed = run(TestOutcome.FAILED)
     assert not isinstance(plan(settled(there=None, test=failed, wanted=with_tests("rollback"))), Rollback)
+
+
+def test_tests_of_a_release_of_another_xapp_are_refused() -> None:
+    found = plan(settled(there=release(owner="other"), requests=REQUESTED))
+    assert isinstance(found, RejectRequest)
+    assert found.annotation == "test-at"
+
+
+def test_requested_tests_go_on_although_the_spec_asks_for_none() -> None:
+    running = run(TestOutcome.RUNNING, last_at=NOW)
+    options = {"wanted": with_tests(enabled=False), "observed": {"tests_running": True}}
+    assert plan(settled(test=running, **options)) == Nothing()
+
+
+def test_tests_go_on_while_a_request_is_refused() -> None:
+    running = run(TestOutcome.RUNNING, last_at=NOW)
+    requests = AnnotationRequests(rollback_to=9)
+    assert isinstance(plan(settled(test=running, requests=requests, observed={"tests_running": True})), RejectRollback)

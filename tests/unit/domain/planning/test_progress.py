@@ -39,7 +39,7 @@ def found(
     )
 
 
-FAILED = AttemptOutcome.FAILED
+FAILED, INTERRUPTED = AttemptOutcome.FAILED, AttemptOutcome.INTERRUPTED
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,8 @@ FAILED = AttemptOutcome.FAILED
         (Wait(Reason.DEPENDENCY_NOT_READY, "m"), None, Step.QUEUED),
         (Wait(Reason.PROGRESSING, "the chart is read", step=Step.CHART), tried(AttemptOutcome.SUCCEEDED), Step.CHART),
         (Wait(Reason.ACCESS_DENIED, "m", stalled=True), None, Step.QUEUED),
-        (Wait(Reason.PROGRESSING, "the spec has changed"), tried(AttemptOutcome.INTERRUPTED), Step.QUEUED),
+        (Wait(Reason.ACCESS_DENIED, "m", stalled=True), tried(INTERRUPTED, reason=Reason.ACCESS_DENIED), Step.QUEUED),
+        (Wait(Reason.PROGRESSING, "the spec has changed"), tried(INTERRUPTED), Step.QUEUED),
         (Wait(Reason.PROGRESSING, "another helm", until=NOW + 1), tried(AttemptOutcome.SUCCEEDED), Step.QUEUED),
         (Wait(Reason.CHART_PULL_FAILED, "m"), tried(AttemptOutcome.SUCCEEDED), Step.CHART),
         (Wait(Reason.CHART_INVALID, "m", stalled=True), None, Step.CHART),
@@ -165,3 +166,8 @@ def test_a_source_has_no_tries_at_first() -> None:
 def test_only_a_source_has_tries() -> None:
     retries = SourceRetries(3, NOW + 8)
     assert found(Wait(Reason.DEPENDENCY_NOT_READY, "m"), retries=retries) == DeploymentProgress(Step.QUEUED, NOW)
+
+
+def test_values_that_are_refused_are_no_try_of_helm() -> None:
+    refused = Wait(Reason.VALUES_INVALID, "m", stalled=True)
+    assert found(refused, tried(AttemptOutcome.SUCCEEDED)) == DeploymentProgress(Step.RENDER, NOW)
