@@ -138,6 +138,34 @@ def test_an_uninstall_of_a_person_is_not_undone(settings: Settings) -> None:
     assert "uninstalling: another helm process has begun it. " in message
 
 
+def test_an_uninstall_of_a_person_is_told_although_the_status_tells_of_no_step(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history, deletionPolicy="Orphan")
+        history.delete()
+        await wait_gone(history, seconds=SOON_SECONDS)
+        history.leave_behind("uninstalling")
+        history.create(tag="one", deletionPolicy="Orphan")
+        await history.cluster.wait(5.0)  # the other helm is waited for
+        history.delete()
+        await wait_gone(history, seconds=SOON_SECONDS)
+
+    history = run_history(settings, play)
+    ((_, message),) = events(history, "LeftBehind")
+    assert "uninstalling: another helm process has begun it. " in message
+
+
+def test_an_uninstall_of_a_release_of_others_is_not_told(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.install_by_hand("three", status="uninstalling")
+        history.create(tag="one", deletionPolicy="Orphan")
+        await history.cluster.wait(5.0)
+        history.delete()
+        await wait_gone(history, seconds=SOON_SECONDS)
+        history.orphaned = True
+
+    assert events(run_history(settings, play), "LeftBehind") == []
+
+
 def forbid_reading(request: ApiRequest) -> None:
     if "/configmaps/" in request.path:
         raise Refused(403, "Forbidden", "configmaps is forbidden: cannot get them")

@@ -364,7 +364,7 @@ class PlanInput:
     def failed_rollback_request(self) -> Attempt | None:
         """Return the last attempt if it was the rollback that rollback-to still asks for, and it failed."""
         last = self.attempt
-        if last is None or last.outcome is not AttemptOutcome.FAILED or not last.rollback_to:
+        if last is None or last.outcome is not AttemptOutcome.FAILED:
             return None
         return last if last.rollback_to == self.requests.rollback_value else None
 

@@ -20,7 +20,7 @@ from xapp_operator.domain.planning.plan_input import (
     BegunUninstall,
     ObservedRelease,
 )
-from xapp_operator.errors import KubeError, NotFound, XAppError
+from xapp_operator.errors import NotFound, XAppError
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.status.status_draft import StatusDraft
@@ -34,7 +34,7 @@ async def find_begun_uninstall(
     """Return what has begun, or None if the XApp does not leave its release, or nothing has begun.
 
     Raises:
-        KubeError: when the cluster does not answer; no longer than `spec.timeout` after the uninstall, because this
+        XAppError: when the cluster does not answer; no longer than `spec.timeout` after the uninstall, because this
             must not keep the XApp.
     """
     if xapp.spec.deletion_policy != "Orphan" or release is None:
@@ -59,7 +59,7 @@ async def _find_obstacle(xapp: XApp, draft: StatusDraft, revision: int, context:
     try:
         gone = await _find_deleted(xapp, revision, context)
     except XAppError as error:
-        if isinstance(error, KubeError) and not error.permanent and not is_given_up(xapp, draft.attempt, context):
+        if not error.permanent and not is_given_up(xapp, draft.attempt, context):
             raise
         return f"it is not known whether its objects are there: {error.message}"
     names = format_list((f"{each.kind}/{each.name}" for each in gone), total=len(gone))

@@ -115,6 +115,11 @@ DELETION = [
         wait(Reason.UNINSTALL_FAILED, until=NOW + 1.0),
     ),
     case(
+        "uninstall-failed-just-now-for-no-reason-that-is-known",
+        plan_input(release(), deleting=True, last=replace(uninstall_failed(last_at=NOW), reason="")),
+        wait(Reason.UNINSTALL_FAILED, until=NOW + 1.0),
+    ),
+    case(
         "uninstall-failed-and-due",
         plan_input(
             release(),

@@ -15,6 +15,7 @@ from tests.unit.domain.planning.plan_inputs import (
     attempt,
     plan_input,
     release,
+    spec,
 )
 from xapp_operator.api.conditions import Reason
 from xapp_operator.domain.planning.actions import Action, Rollback, Upgrade, Wait
@@ -64,6 +65,11 @@ def test_a_copy_of_a_held_revision_is_in_force_only_while_it_is_deployed() -> No
     assert plan(held(changed(), 3, 4)) == HELD_AT_1
     assert plan(held(changed(FAILED), 3, 4)) == BRING_BACK
     assert plan(held(replace(changed(), overtaken_by=frozenset({3})), 3, 4)) == BRING_BACK
+
+
+def test_a_release_that_is_taken_over_is_not_taken_back_to_a_held_revision() -> None:
+    of_a_person = held(replace(changed(), owner=None), 3, wanted=spec(adopt=True))
+    assert plan(of_a_person) == Upgrade(take_ownership=True)
 
 
 def test_the_newest_copy_of_a_held_revision_that_is_gone_is_brought_back() -> None:
