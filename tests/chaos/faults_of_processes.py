@@ -20,6 +20,7 @@ from tests.chaos.api_server_refusals import (
     expired_watches,
     refusals,
 )
+from tests.chaos.changes import change_some
 from tests.chaos.helm_processes import HelmProcess
 from tests.chaos.operator_clock import OperatorClock
 from tests.chaos.scene import Fault, Scene, WithoutEffect
@@ -36,6 +37,7 @@ RECOVERY_SECONDS: Final = 30.0
 HOUR: Final = 3600
 YEAR: Final = 365 * 24 * HOUR
 HALF: Final = 0.5
+CHANGES_WHILE_FROZEN: Final = 4
 
 
 def _kill_leader(scene: Scene) -> None:
@@ -58,12 +60,14 @@ def _freeze_leader(scene: Scene) -> None:
 
 
 def _freeze(scene: Scene, frozen: ProcessIdentity | None) -> None:
-    """Stop an operator for longer than its lease."""
+    """Stop an operator for longer than its lease, and let the next one have changes that this one does not know."""
     if frozen is None:
         raise WithoutEffect("the operator had ended")
     frozen.send_signal(signal.SIGSTOP)
     try:
-        scene.system.pause(LEASE_SECONDS * scene.rng.uniform(1.2, 2.5))
+        scene.system.pause(LEASE_SECONDS * scene.rng.uniform(1.2, 1.8))
+        scene.fleet.apply(change_some(scene, CHANGES_WHILE_FROZEN))
+        scene.system.pause(LEASE_SECONDS * scene.rng.uniform(0.3, 0.9))
     finally:
         frozen.send_signal(signal.SIGCONT)
 

@@ -14,6 +14,7 @@ from typing import Final, Literal, Self, Unpack, cast
 from xapp_operator.api.json import Json, JsonObject, encode_json, obj, text
 from xapp_operator.common.off_loop import run_sized
 from xapp_operator.config import Settings
+from xapp_operator.errors import ApiUnavailable
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials, ConnectionInfo
 from xapp_operator.kube.discovery import Discovery
@@ -58,10 +59,16 @@ class KubeClient:
     """
 
     def __init__(
-        self, transport: ApiTransport, *, identity: RequestIdentity = OWN_IDENTITY, discovery: Discovery | None = None
+        self,
+        transport: ApiTransport,
+        *,
+        identity: RequestIdentity = OWN_IDENTITY,
+        discovery: Discovery | None = None,
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self._transport = transport
         self._identity = identity
+        self._may_write = may_write
         self.discovery = discovery or Discovery(self._fetch_discovery)
 
     @classmethod
@@ -89,18 +96,29 @@ class KubeClient:
         Raises:
             Unauthenticated: when `token` is not a valid bearer token.
         """
-        return KubeClient(self._transport, identity=RequestIdentity.from_token(token), discovery=self.discovery)
+        return self._with_identity(RequestIdentity.from_token(token))
 
     def for_callers(self) -> KubeClient:
         """Return a client with the same identity for requests of others, who see all that the API server says."""
-        return KubeClient(self._transport, identity=self._identity.for_callers(), discovery=self.discovery)
+        return self._with_identity(self._identity.for_callers())
 
     def impersonate(self, user: str) -> KubeClient:
         """Return a client that acts as `user`, such as `system:serviceaccount:<namespace>:<name>`.
 
         This identity needs the right to impersonate that user. The API server adds the groups of a service account.
         """
-        return KubeClient(self._transport, identity=self._identity.impersonating(user), discovery=self.discovery)
+        return self._with_identity(self._identity.impersonating(user))
+
+    def writing_while(self, may_write: Callable[[], bool]) -> KubeClient:
+        """Return a client with the same identity that sends a request other than GET only while `may_write` allows it.
+
+        Otherwise it raises ApiUnavailable. An operator that was stopped while another one has taken over may not act on
+        what it knew before.
+        """
+        return KubeClient(self._transport, identity=self._identity, discovery=self.discovery, may_write=may_write)
+
+    def _with_identity(self, identity: RequestIdentity) -> KubeClient:
+        return KubeClient(self._transport, identity=identity, discovery=self.discovery, may_write=self._may_write)
 
     def service_proxy(self) -> ServiceProxy:
         """Return a client of the API server's proxy to Services, with the identity of this client."""
@@ -352,7 +370,10 @@ class KubeClient:
 
         Raises:
             KubeError: for a status of 400 or more.
+            ApiUnavailable: for a write that is not allowed now (see `writing_while`).
         """
+        if method != "GET" and not self._may_write():
+            raise ApiUnavailable("this operator has lost its Lease, so it writes nothing any more")
         request = ApiRequest(
             method, path, params=params or {}, headers=headers or {}, body=body, timeout_seconds=timeout_seconds
         )

@@ -76,7 +76,8 @@ class StatusWriter:
 
         Raises:
             NotFound: when the object was deleted.
-            Conflict: when another object has its name now, or others write faster than we do.
+            Conflict: when another object has its name now, others have written its status since it was read, or they
+                write faster than we do. A former leader must not replace what the new one has written.
         """
         kind = text(body, "kind")
         resource, known = _RESOURCE_BY_KIND[kind]
@@ -108,6 +109,8 @@ class StatusWriter:
         latest = _KnownStatus.from_object(await self._client.get(resource, known.name, namespace=known.namespace))
         if latest.uid != known.uid:
             raise Conflict(f"{resource.kind} {known.name} is another object now: it was deleted and created again")
+        if not _json_equal(latest.status, known.status):
+            raise Conflict(f"the status of {resource.kind} {known.name} has been written by others since it was read")
         return latest
 
     def _latest_known(self, body: JsonObject) -> _KnownStatus:

@@ -72,6 +72,7 @@ async def _run_until(stop: asyncio.Event, lost: asyncio.Event, settings: Setting
         watchdog = HelmWatchdog(
             grace_seconds=min(settings.helm_term_seconds, settings.lease_seconds * HELM_END_FRACTION)
         )
+        runtime_client = kube
         if settings.leader_election:
             elector = LeaderElector(
                 kube,
@@ -83,9 +84,10 @@ async def _run_until(stop: asyncio.Event, lost: asyncio.Event, settings: Setting
             )
             if not await run_unless_stopped(stop, stack.enter_async_context(elector)):
                 return
+            runtime_client = kube.writing_while(lambda: elector.is_leader)
         if not await run_unless_stopped(stop, _wait_for_crds(kube, settings)):
             return
-        runtime = OperatorRuntime(kube, settings, METRICS, start_helm=watchdog.run_process)
+        runtime = OperatorRuntime(runtime_client, settings, METRICS, start_helm=watchdog.run_process)
         await stack.enter_async_context(watchdog.watching(runtime.helm_folder))
         if not await run_unless_stopped(stop, stack.enter_async_context(runtime)):
             return

@@ -239,7 +239,7 @@ class FakeCluster:
         found = {}
         for secret in self.server.all("secrets"):
             labels = secret["metadata"].get("labels", {})
-            if labels.get("owner") == "helm":
+            if secret["type"] == "helm.sh/release.v1":
                 found[int(labels["version"])] = labels["status"]
         return dict(sorted(found.items()))
 

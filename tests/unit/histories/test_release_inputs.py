@@ -189,6 +189,21 @@ def test_values_files_are_merged_in_order_below_the_values_of_the_spec(settings:
     run_history(settings, play)
 
 
+def test_a_secret_that_somebody_has_labelled_like_those_of_helm_is_watched_too(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        labelled = secret("values", values__yaml="text: before\n")
+        labelled["metadata"]["labels"] = {"owner": "helm"}
+        history.cluster.create(labelled)
+        source = [{"kind": "Secret", "name": "values"}]
+        history.create(archive=store(history, archive()), valuesFrom=source)
+        await wait_revision(history, 1)
+        replace_secret(history, secret("values", values__yaml="text: changed\n"))
+        await wait_revision(history, 2)
+        assert live(history)["text"] == "changed"
+
+    run_history(settings, play)
+
+
 def test_a_missing_archive_is_named_and_waited_for(settings: Settings) -> None:
     async def play(history: History) -> None:
         stored = chart_archive_manifest(archive(), namespace=NAMESPACE)

@@ -341,3 +341,18 @@ async def test_a_failure_of_the_api_server_is_an_error_of_its_kind(cluster: Fake
 async def test_clients_of_other_identities_share_what_is_discovered(cluster: FakeCluster) -> None:
     others: list[KubeClient] = [cluster.kube.with_token("abc"), cluster.kube.impersonate("jane")]
     assert [each.discovery is cluster.kube.discovery for each in others] == [True, True]
+
+
+async def test_a_client_writes_only_while_it_may(cluster: FakeCluster) -> None:
+    """Whoever it acts as: also as the identity of an XApp."""
+    leads = True
+    client = cluster.kube.writing_while(lambda: leads)
+    for each in (client, client.impersonate("jane"), client.with_token("token"), client.for_callers()):
+        leads = True
+        await each.create(NAMESPACES, {"metadata": {"name": "x"}}, dry_run=True)
+        leads = False
+        sent = len(cluster.transport.requests)
+        with pytest.raises(ApiUnavailable, match="lost its Lease"):
+            await each.create(NAMESPACES, {"metadata": {"name": "x"}}, dry_run=True)
+        assert len(cluster.transport.requests) == sent
+        await each.list(NAMESPACES)

@@ -109,11 +109,15 @@ def stored(version: int, status: JsonObject, *, uid: str = "u") -> JsonObject:
 
 
 class StatusServer:
-    """Keeps one XApp; a write with an older version is a conflict, and `others` writes come before ours."""
+    """Keeps one XApp; a write with an older version is a conflict, and `others` writes come before ours.
 
-    def __init__(self, *, others: int = 0) -> None:
+    They change `others_status`, or metadata only.
+    """
+
+    def __init__(self, *, others: int = 0, others_status: JsonObject | None = None) -> None:
         self.body = stored(7, {"phase": "Pending"})
         self.others = others
+        self.others_status = others_status or {}
         self.requests: list[str] = []
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -122,7 +126,7 @@ class StatusServer:
             return web.json_response(self.body)
         if self.others:
             self.others -= 1
-            self._store(merged(self.body["status"], {"heldRevision": self.others}))
+            self._store(merged(self.body["status"], self.others_status))
         patch = await request.json()
         if patch["metadata"]["resourceVersion"] != text(obj(self.body, "metadata"), "resourceVersion"):
             failure = {"kind": "Status", "status": "Failure", "reason": "Conflict", "code": 409, "message": "modified"}
@@ -167,12 +171,22 @@ async def test_a_newer_read_counts_more_than_our_last_write(connect: Connect) ->
 
 
 @pytest.mark.parametrize("others", [1, 2])
-async def test_a_conflict_is_resolved_by_reading_again(connect: Connect, others: int) -> None:
+async def test_a_conflict_with_a_change_of_metadata_is_resolved_by_reading_again(connect: Connect, others: int) -> None:
     server = StatusServer(others=others)
     writer = StatusWriter(await connect(server.handle))
     assert await writer.write(server.body, {"phase": "Deployed"}) is not None
-    assert server.body["status"] == {"phase": "Deployed"}, "a field that we know and do not set is removed"
+    assert server.body["status"] == {"phase": "Deployed"}
     assert server.requests == ["PATCH", *["GET", "PATCH"] * others]
+
+
+async def test_what_others_have_written_since_the_status_was_read_is_not_replaced(connect: Connect) -> None:
+    """A former leader that continues does not know which annotations the new one has handled."""
+    server = StatusServer(others=1, others_status={"heldRevision": 2})
+    writer = StatusWriter(await connect(server.handle))
+    with pytest.raises(Conflict, match="written by others since it was read"):
+        await writer.write(server.body, {"phase": "Deployed"})
+    assert server.body["status"] == {"phase": "Pending", "heldRevision": 2}
+    assert server.requests == ["PATCH", "GET"]
 
 
 async def test_the_third_conflict_in_a_row_is_raised(connect: Connect) -> None:

@@ -109,9 +109,11 @@ class SecretWatch:
         return None if self._watch.is_synced(namespace) else failure
 
     def resource_version(self, namespace: str, name: str) -> str | None:
-        """Return the resource version of a Secret that is not one of Helm's."""
+        """Return the resource version of a Secret, or None if it is not known to exist."""
         found = self._watch.get(namespace=namespace, name=name)
-        return found.resource_version if isinstance(found, OtherSecret) else None
+        if found is None:
+            return None
+        return found.resource_version if isinstance(found, OtherSecret) else found[1].resource_version
 
     @property
     def last_contact(self) -> float:
@@ -149,8 +151,10 @@ class SecretWatch:
             f"--serviceaccount={self._account}. {error.message}"
         )
 
-    def _secret_entry(self, secret: JsonObject) -> SecretEntry | None:
+    def _secret_entry(self, secret: JsonObject) -> SecretEntry:
         metadata = obj(secret, "metadata")
-        if text(obj(metadata, "labels"), "owner") == HELM_OWNER:
-            return parse_revision(secret, now=self._clock.now())
+        if text(obj(metadata, "labels"), "owner") == HELM_OWNER:  # which anyone can set on any Secret
+            revision = parse_revision(secret, now=self._clock.now())
+            if revision is not None:
+                return revision
         return OtherSecret(text(metadata, "resourceVersion"), xapp_live_object(secret, kind=SECRETS.kind))

@@ -56,13 +56,16 @@ async def setup(connect: Connect) -> AsyncIterator[Setup]:
 async def test_releases_and_other_secrets_come_from_one_watch(setup: Setup) -> None:
     await setup.put("values")
     await setup.put("sh.helm.release.v1.hello.v1", **{"owner": "helm", "xapp-operator.io/xapp": "hello"})
+    await setup.put("labelled", owner="helm")
     assert setup.secrets.is_starting("ric")
 
     setup.secrets.set_needed("ric", needed=True)
     await eventually(lambda: setup.secrets.is_watched("ric"), what="the first list")
 
     assert setup.secrets.resource_version("ric", "values") == "101"
-    assert setup.secrets.resource_version("ric", "sh.helm.release.v1.hello.v1") is None
+    assert setup.secrets.resource_version("ric", "sh.helm.release.v1.hello.v1") == "102"
+    assert setup.secrets.resource_version("ric", "labelled") == "103"
+    assert setup.secrets.resource_version("ric", "missing") is None
     assert [each.revision for each in setup.releases.revisions("ric", "hello")] == [1]
     assert setup.released == [("ric", "hello")]
     assert setup.statuses == ["ric"]
