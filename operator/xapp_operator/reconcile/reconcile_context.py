@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -67,6 +68,8 @@ class ObserverContext:
     """XApps whose release was deployed, but not all of its objects labelled."""
     unreadable_manifests: dict[NamespacedName, str] = field(default_factory=dict)
     """XApps of whose deployed revision it is not known which objects it consists of, and why."""
+    adoption_matches: dict[NamespacedName, tuple[Hashable, bool]] = field(default_factory=dict)
+    """Whether the release of a person came from the desired chart and values, with what that was found out from."""
     correct_labels: dict[NamespacedName, str] = field(default_factory=dict)
     """The `resourceVersion` of the newest record of an XApp whose status label was found to be right."""
 

@@ -104,6 +104,7 @@ class Reconciler:
         context.incompletely_labelled.discard(key)
         context.unreadable_manifests.pop(key, None)
         context.correct_labels.pop(key, None)
+        context.adoption_matches.pop(key, None)
         context.label_backoff.forget(key)
         context.correction_backoff.forget(key)
         context.archive_backoff.forget(key)

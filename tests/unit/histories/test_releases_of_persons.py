@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.fakes.helm import Fault
@@ -12,9 +14,10 @@ from tests.support.fakes.helm_by_hand import (
     roll_back_by_hand,
     upgrade_by_hand,
 )
-from tests.support.fakes.histories import STORED_CHART, TIMEOUT_SECONDS, History, run_history
+from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, STORED_CHART, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN
-from tests.unit.histories.test_adoption import assert_uninstalled, condition, create_other, delete_hello
+from tests.unit.histories.situations.actions import store
+from tests.unit.histories.test_adoption import COMMON, assert_uninstalled, condition, create_other, delete_hello
 from tests.unit.histories.test_retries import REFUSED, UNAVAILABLE
 from xapp_operator.config import Settings
 
@@ -326,3 +329,32 @@ def test_an_old_helm_that_takes_the_number_of_a_deleted_revision_changes_nothing
         assert history.live_tags == {"one" if held else "three"}
 
     run_history(settings, play)
+
+
+def test_a_release_is_rendered_once_while_what_is_to_adopt_it_waits(settings: Settings) -> None:
+    """Otherwise, whoever annotates its XApp would have it rendered each time, which holds a worker."""
+    rendered: list[None] = []
+    templates = {"configmap": CONFIGMAP, "deployment": DEPLOYMENT, "more": COMMON}
+
+    async def play(history: History) -> None:
+        template = history.cluster.helm._template
+
+        async def render(run: Any) -> str:
+            rendered.append(None)
+            return await template(run)
+
+        history.cluster.helm._template = render  # type: ignore[method-assign]
+        history.install_by_hand("one")
+        history.create(tag="one", adopt=True, archive=store(history, **templates), dependsOn=[{"name": "other"}])
+        for _ in range(3):
+            await history.cluster.wait(SOON_SECONDS)
+            history.annotate("reconcile-at")
+        await history.cluster.wait(SOON_SECONDS)
+        assert len(rendered) == 1
+        upgrade_by_hand(history, "one", status="deployed")
+        await history.cluster.wait(SOON_SECONDS)
+        assert len(rendered) == 2
+        assert history.outcome == "NotReady DependencyNotReady"
+        history.edit(dependsOn=None)
+
+    assert run_history(settings, play).outcome == "Ready UpgradeSucceeded"

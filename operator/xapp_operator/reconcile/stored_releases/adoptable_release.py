@@ -25,7 +25,7 @@ async def matches_desired_state(
 
     Helm stores no chart archive. So what the chart renders now with the values of the release is compared with the
     stored manifest. A chart that renders differently each time (random passwords, `lookup`) does not match, and is
-    upgraded.
+    upgraded. The answer is kept, because an adoption may have to wait for long.
 
     Raises:
         KubeError: when the release record, or what the cluster serves, cannot be read.
@@ -34,34 +34,43 @@ async def matches_desired_state(
     is_foreign = release.owner is None and release.status == DEPLOYED and not release.overtaken
     if not is_foreign or not xapp.spec.adopt or already_attempted:
         return False
-    client, namespace = context.impersonation.client_for(xapp), xapp.metadata.namespace
+    newest = context.release_watch.get_revision(xapp.metadata.namespace, xapp.release_name, release.revision)
+    basis = desired, newest and (newest.secret_uid, newest.resource_version)
+    known = context.adoption_matches.get(xapp.key)
+    if known is not None and known[0] == basis:
+        return known[1]
     try:
-        record = await read_release_record(client, namespace, xapp.release_name, release.revision)
-        if values_digest(record.config)[:DIGEST_LENGTH] != desired.values:
-            return False
-        inputs = await context.inputs.load(xapp)
-        info = inputs.chart.info
-        if inputs.digests != desired or (record.chart.name, record.chart.version) != (info.name, info.version):
-            return False
-        version, api_versions = await asyncio.gather(
-            context.kube.server_version(), context.kube.discovery.api_versions()
-        )
-        rendered = await context.helm.template(
-            TemplateRequest(
-                name=xapp.release_name,
-                namespace=namespace,
-                chart=inputs.chart.path,
-                values=record.config,
-                kube_version=version,
-                api_versions=api_versions,
-                skip_schema=True,
-                upgrade=record.revision > 1,
-                chart_name=info.name,
-            )
-        )
-        return await asyncio.to_thread(_same_manifest, record.manifest, rendered.manifest)
+        matches = await _matches(xapp, context, release, desired)
     except (InputError, HelmError):
         return False  # the upgrade reports what is wrong
+    context.adoption_matches[xapp.key] = basis, matches
+    return matches
+
+
+async def _matches(xapp: XApp, context: ObserverContext, release: ObservedRelease, desired: Digests) -> bool:
+    client, namespace = context.impersonation.client_for(xapp), xapp.metadata.namespace
+    record = await read_release_record(client, namespace, xapp.release_name, release.revision)
+    if values_digest(record.config)[:DIGEST_LENGTH] != desired.values:
+        return False
+    inputs = await context.inputs.load(xapp)
+    info = inputs.chart.info
+    if inputs.digests != desired or (record.chart.name, record.chart.version) != (info.name, info.version):
+        return False
+    version, api_versions = await asyncio.gather(context.kube.server_version(), context.kube.discovery.api_versions())
+    rendered = await context.helm.template(
+        TemplateRequest(
+            name=xapp.release_name,
+            namespace=namespace,
+            chart=inputs.chart.path,
+            values=record.config,
+            kube_version=version,
+            api_versions=api_versions,
+            skip_schema=True,
+            upgrade=record.revision > 1,
+            chart_name=info.name,
+        )
+    )
+    return await asyncio.to_thread(_same_manifest, record.manifest, rendered.manifest)
 
 
 def _same_manifest(stored: str, rendered: str) -> bool:
