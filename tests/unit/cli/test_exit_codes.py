@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from tests.support.stand_in_gateway import Reply, StandInGateway, page, problem
 from tests.unit.cli.conftest import Xapp
+from xapp_operator.cli.commands import removal
 
 RECORD = {"name": "a", "namespace": "n", "uid": "u", "phase": "Deployed", "ready": True, "stalled": False}
 PATH = "/api/xapps/n/a"
@@ -259,6 +261,18 @@ def test_a_removal_that_is_stalled_ends_the_wait_and_says_why(gateway: StandInGa
     assert done.code == 1
     assert "n/a cannot be removed: may not delete secrets\n  When that is mended, run `xapp retry n/a`." in done.err
     assert len(gateway.requests) == 3
+
+
+@pytest.mark.parametrize(("ready", "why"), [(False, ": it waits for the hook Job a-pre"), (True, "")])
+def test_a_removal_that_takes_too_long_says_what_it_waits_for(
+    gateway: StandInGateway, xapp: Xapp, monkeypatch: pytest.MonkeyPatch, ready: bool, why: str
+) -> None:
+    monkeypatch.setattr(removal, "time", SimpleNamespace(monotonic=iter([0.0, 0.0, 9.5]).__next__))
+    going = {**RECORD, "ready": ready, "message": "it waits for the hook Job a-pre"}
+    gateway.reply("/api/deployment/xapp", Reply(going, status=202))
+    done = xapp("delete", "n/a", "--yes", "--wait", "--timeout", "10", "--gateway", gateway.url)
+    assert done.code == 6
+    assert f"n/a is still being removed{why}\n  Watch it with `xapp status n/a -w`." in done.err
 
 
 def test_a_removal_waits_until_the_xapp_is_gone(gateway: StandInGateway, xapp: Xapp) -> None:

@@ -139,6 +139,7 @@ def _delete(session: Session, target: XAppName, *, wait: int = 0) -> Answer:
 
 
 def _wait_until_gone(session: Session, target: XAppName, deadline: float) -> None:
+    why = ""
     with progress(session, target):
         while (remaining := deadline - time.monotonic()) >= 1:
             try:
@@ -152,12 +153,17 @@ def _wait_until_gone(session: Session, target: XAppName, deadline: float) -> Non
             if is_gone:
                 session.output.line(f"{target} is removed")
                 return
-            if (record := answer.object()).get("stalled") is True:
+            record = answer.object()
+            if record.get("stalled") is True:
                 raise CliError(
                     f"{target} cannot be removed: {text(record, 'message')}",
                     details=(f"When that is mended, run `xapp retry {target}`.",),
                 )
-    raise NotReadyInTime(f"{target} is still being removed: watch it with `xapp status {target} -w`")
+            why = "" if record.get("ready") is True else text(record, "message")  # Ready: the operator has not begun
+    raise NotReadyInTime(
+        f"{target} is still being removed{f': {why}' if why else ''}",
+        details=(f"Watch it with `xapp status {target} -w`.",),
+    )
 
 
 def _preview(session: Session, target: XAppName) -> None:

@@ -35,9 +35,10 @@ def status_tree(record: JsonObject, health: JsonObject | None) -> list[Text]:
         health: its health report, if that is known.
     """
     lines = [_heading(record)]
-    children = [_node("step: ", STEPS.get(step, step)) for step in [_step(record)] if step and step != "ready"]
+    children = _steps(record)
     if message := text(record, "message"):
         children.append((Text(on_one_line(message), style="" if record.get("ready") is True else "bold"), []))
+    children += _side_notes(record)
     if health is not None:
         children += _objects(health)
     return [*lines, *_lines(children, "")]
@@ -69,8 +70,20 @@ def _heading(record: JsonObject) -> Text:
     return line
 
 
-def _step(record: JsonObject) -> str:
-    return text(obj(record, "progress"), "step")
+def _steps(record: JsonObject) -> list[Node]:
+    step = text(obj(record, "progress"), "step")
+    label = "stopped while " if record.get("stalled") is True else "step: "
+    return [] if step in {"", "ready"} else [_node(label, STEPS.get(step, step))]
+
+
+def _side_notes(record: JsonObject) -> Iterator[Node]:
+    """Return what Ready does not depend on, but a person wants to know: drift, and tests that failed."""
+    for condition in items(record, "conditions"):
+        kind, status, message = (text(condition, key) for key in ("type", "status", "message"))
+        if kind == "Drifted" and status in {"True", "Unknown"}:
+            yield _node("drifted: " if status == "True" else "drift is not known: ", message)
+        elif kind == "TestSuccess" and status == "False":
+            yield _node("tests failed: ", message)
 
 
 def _objects(health: JsonObject) -> list[Node]:
