@@ -33,7 +33,7 @@ from xapp_operator.monitor.root_cause import find_root_cause
 from xapp_operator.reconcile.desired_state import resolve_desired_state
 from xapp_operator.reconcile.inputs.chart_archives import ArchiveOwnerChanges
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
-from xapp_operator.reconcile.plan_basis import unready_dependencies
+from xapp_operator.reconcile.plan_basis import missing_dependencies, unready_dependencies
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.status.revision_history import (
     add_known_health,
@@ -159,6 +159,7 @@ class Observer:
                 helm_running=running,
                 namespace_terminating=deleting and await is_namespace_terminating(context.kube, key[0]),
                 unready_dependencies=unready_dependencies(xapp, context),
+                missing_dependencies=missing_dependencies(xapp, context),
                 dependency_cycle=() if deleting else context.xapps.dependency_cycle(key),
                 dependents=context.xapps.dependents(key) if deleting else (),
                 repository_missing=desired_state.repository_missing,

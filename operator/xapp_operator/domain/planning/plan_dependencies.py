@@ -28,8 +28,10 @@ def plan_unready_dependencies(inputs: PlanInput) -> Wait | None:
     unready = inputs.observed.unready_dependencies
     if not unready:
         return None
-    names = format_list(unready, total=len(unready))
-    return Wait(Reason.DEPENDENCY_NOT_READY, f"waiting until the XApps in dependsOn are Ready: {names}")
+    message = f"waiting until the XApps in dependsOn are Ready: {format_list(unready, total=len(unready))}"
+    if missing := inputs.observed.missing_dependencies:
+        message += f". The namespace has no XApp named {format_list(missing, total=len(missing))}"
+    return Wait(Reason.DEPENDENCY_NOT_READY, message)
 
 
 def plan_dependents(inputs: PlanInput) -> Wait | None:

@@ -204,6 +204,7 @@ class ObservedState:
     helm_running: bool = False  # for another XApp that names the same release
     namespace_terminating: bool = False
     unready_dependencies: tuple[str, ...] = ()  # XApps that this one depends on and that are not Ready
+    missing_dependencies: tuple[str, ...] = ()  # those of them that do not exist
     dependency_cycle: tuple[str, ...] = ()  # of dependsOn, beginning and ending with this XApp
     dependents: tuple[str, ...] = ()  # of an XApp that is being deleted: those that depend on it, outside of cycles
     repository_missing: bool = False  # the ChartRepository that spec.repoName names does not exist

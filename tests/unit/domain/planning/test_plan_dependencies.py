@@ -45,6 +45,15 @@ def test_a_deletion_waits_for_dependents_at_most_the_timeout() -> None:
 
 
 @pytest.mark.parametrize(
+    ("missing", "said"),
+    [((), "Ready: b, c"), (("c",), "Ready: b, c. The namespace has no XApp named c")],
+)
+def test_a_wait_tells_which_dependencies_do_not_exist(missing: tuple[str, ...], said: str) -> None:
+    waiting = plan(plan_input(waiting_for=("b", "c"), observed={"missing_dependencies": missing}))
+    assert waiting == Wait(Reason.DEPENDENCY_NOT_READY, f"waiting until the XApps in dependsOn are {said}")
+
+
+@pytest.mark.parametrize(
     ("inputs", "action"),
     [
         (deletion(observed={}), Uninstall()),

@@ -72,7 +72,13 @@ NO_TRUTH = {False, "", None}
         (DriftState, {"objects": ()}),
         (
             ObservedState,
-            {"unready_dependencies": (), "dependency_cycle": (), "dependents": (), "held_copies": frozenset()},
+            {
+                "unready_dependencies": (),
+                "missing_dependencies": (),
+                "dependency_cycle": (),
+                "dependents": (),
+                "held_copies": frozenset(),
+            },
         ),
         (Attempt, {"generation": -1, "count": 1, "reason": Reason.INSTALL_FAILED}),
         (AnnotationRequests, {}),
