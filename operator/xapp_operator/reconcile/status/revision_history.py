@@ -7,7 +7,15 @@ from dataclasses import replace
 from typing import Final
 
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
-from xapp_operator.domain.planning.plan_input import DEPLOYED, ROLLBACK, SUPERSEDED, Digests, ObservedRelease
+from xapp_operator.domain.planning.plan_input import (
+    DEPLOYED,
+    INSTALL,
+    ROLLBACK,
+    SUPERSEDED,
+    UPGRADE,
+    Digests,
+    ObservedRelease,
+)
 from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.work.work_queue import NamespacedName
@@ -15,6 +23,8 @@ from xapp_operator.reconcile.work.work_queue import NamespacedName
 UNSETTLED_SECONDS: Final = 60.0
 _ROLLBACK_TO: Final = "Rollback to "
 """So helm describes a rollback; the number of the revision follows."""
+_ACTIONS: Final = {"Install complete": INSTALL, "Upgrade complete": UPGRADE}
+"""So helm describes the others."""
 
 
 def forget_other_revisions(draft: StatusDraft, release: ObservedRelease | None) -> StatusDraft:
@@ -150,10 +160,15 @@ def find_copies(revision: int | None, history: Iterable[RevisionStatus], deploye
 
 
 def _action_of(release: ReleaseStatus, draft: StatusDraft) -> str | None:
-    """Return what made the deployed revision; after an automatic rollback, the attempt is the upgrade that failed."""
-    if release.description is not None and release.description.startswith(_ROLLBACK_TO):
+    """Return what made the deployed revision, as helm describes it; only a description of a person's own tells nothing.
+
+    The last attempt may be another step: after an automatic rollback, the upgrade that failed; after an upgrade by a
+    person, the one before.
+    """
+    description = release.description or ""
+    if description.startswith(_ROLLBACK_TO):
         return ROLLBACK
-    return draft.attempt.action if draft.attempt else None
+    return _ACTIONS.get(description) or (draft.attempt.action if draft.attempt else None)
 
 
 class HealthMarks:

@@ -174,6 +174,17 @@ def test_a_revision_that_helm_rolled_back_to_is_a_rollback(attempt: Attempt | No
     assert found.action == "Rollback"
 
 
+@pytest.mark.parametrize(
+    ("description", "action"),
+    [("Install complete", "Install"), ("Upgrade complete", "Upgrade"), ("more cells", "Install"), (None, "Install")],
+)
+def test_helm_tells_what_made_a_revision_and_not_the_step_before(description: str | None, action: str) -> None:
+    deployed = DEPLOYED.model_copy(update={"description": description})
+    installed = replace(UPGRADE, action="Install")
+    (found,) = build_history(draft(known(2), attempt=installed), deployed, [info(3, "deployed")])
+    assert found.action == action
+
+
 def test_a_revision_that_is_known_keeps_what_is_known() -> None:
     before = RevisionStatus(revision=3, status="deployed", action="Install", was_healthy=True)
     (found,) = build_history(draft(before), DEPLOYED, [info(3, "deployed")])
