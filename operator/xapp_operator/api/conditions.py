@@ -93,15 +93,18 @@ class Reason(StrEnum):
     [signature](user-guide.md#install-only-signed-charts).
     """
     VALUES_INVALID = "ValuesInvalid"
-    """The schema of the chart refuses the values. The message names the path of the value."""
+    """The schema of the chart refuses the values, or a field of the spec such as `chartVersion` is not valid. The
+    message names the path of the value, and the rule.
+    """
     DEPENDENCY_NOT_READY = "DependencyNotReady"
     """The XApp waits for others: those that it [depends on](user-guide.md#wait-for-other-xapps), a cycle of them, or
     those that keep it from being deleted. The message names them.
     """
     ACCESS_DENIED = "AccessDenied"
-    """A right is missing, or a release of that name exists and belongs to somebody else. If the namespace is not
-    prepared for xApps, the message contains the command that an administrator of the namespace runs once. To take over
-    a release that a person installed, see [Adopt a release](user-guide.md#adopt-a-release).
+    """A right is missing, or a name belongs to somebody else: there is a release of that name, or a ChartRepository
+    `repoName` with another `url`. If the namespace is not prepared for xApps, the message contains the command that an
+    administrator of the namespace runs once. To take over a release that a person installed, see [Adopt a
+    release](user-guide.md#adopt-a-release).
     """
     SUSPENDED = "Suspended"
     """`spec.suspend` is true. Set it to false to continue."""
