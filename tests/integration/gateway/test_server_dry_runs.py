@@ -151,6 +151,16 @@ def objects_of(client: GatewayClient, template: str, **parts: Any) -> list[str]:
 
 
 SERVICE: Final = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: %s}]}\n"
+DEPLOYMENT: Final = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+"""
 QUOTAS: Final = "/api/v1/namespaces/{}/resourcequotas"
 
 
@@ -172,6 +182,13 @@ def test_a_quota_that_is_used_up_is_a_warning(client: GatewayClient) -> None:
     wait_until(lambda: "hard" in client.api.get(path).get("status", {}), timeout=60, what="the quota to be known")
     (warning,) = objects_of(client, SERVICE % 80)
     assert "exceeded quota" in warning
+
+
+def test_what_the_api_server_warns_of_is_a_warning(client: GatewayClient) -> None:
+    label = {"metadata": {"labels": {"pod-security.kubernetes.io/warn": "restricted"}}}
+    client.api.patch(f"/api/v1/namespaces/{client.namespace}", label)
+    (warning,) = objects_of(client, DEPLOYMENT)
+    assert warning.startswith('the cluster warns of Deployment web: would violate PodSecurity "restricted:latest": ')
 
 
 def test_objects_that_the_caller_may_not_write_are_not_asked_about(

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from xapp_operator.api.json import obj, text
-from xapp_operator.common.text import escape_input
+from xapp_operator.common.text import escape_input, shorten_line
 from xapp_operator.errors import AccessDenied, ApiUnavailable, HelmError, KubeError, NotFound
 from xapp_operator.helm.manifest import load_documents, split_documents
+from xapp_operator.kube.api_errors import MESSAGE_MAX_CHARACTERS
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
+from xapp_operator.kube.transport import ApiResponse
 
 OBJECTS_CHECKED_MAX: Final = 100
 CHECKED_AT_ONCE: Final = 4
@@ -25,6 +28,8 @@ OBJECT_BYTES_MAX: Final = 1536 * 1024
 
 _APPLY_HEADERS: Final = {"Content-Type": "application/apply-patch+yaml"}
 _APPLY_PARAMS: Final = {"fieldManager": "helm", "force": "true", "dryRun": "All"}
+_WARNING_CODE: Final = "299"
+"""Of all warnings of the API server."""
 _NO_DRY_RUN: Final = "does not support dry run"
 """Of an admission webhook with side effects: the API server refuses every dry run of that kind."""
 
@@ -47,11 +52,12 @@ class _Asked:
 
     def __init__(self) -> None:
         self.refused: dict[str, str] = {}
+        self.warned: dict[str, tuple[str, ...]] = {}
         self.unknown: Counter[str] = Counter()
 
 
 async def check_objects(client: KubeClient, manifest: str, *, namespace: str) -> tuple[str, ...]:
-    """Return a warning for each object of a manifest that the API server would refuse, and for what it was not asked.
+    """Return what the API server would refuse or warns of, object by object, and for what it was not asked.
 
     Args:
         client: the caller's client.
@@ -76,6 +82,7 @@ async def check_objects(client: KubeClient, manifest: str, *, namespace: str) ->
     names = dict.fromkeys(one.title for one in objects)
     return (
         *(f"the cluster would refuse {name}: {asked.refused[name]}" for name in names if name in asked.refused),
+        *(f"the cluster warns of {name}: {each}" for name in names for each in asked.warned.get(name, ())),
         *(
             f"the cluster was not asked about {count} object{'' if count == 1 else 's'}: {reason}"
             for reason, count in sorted(asked.unknown.items())
@@ -108,7 +115,10 @@ async def _check_object(client: KubeClient, one: _Object, *, asked: _Asked) -> N
     try:
         resource = await client.discovery.resource_for(api_version=one.api_version, kind=one.kind)
         path = resource.path(namespace=one.namespace, name=one.name)
-        await client.request_bytes("PATCH", path, params=_APPLY_PARAMS, headers=_APPLY_HEADERS, body=one.source)
+        answer = await client.request_bytes(
+            "PATCH", path, params=_APPLY_PARAMS, headers=_APPLY_HEADERS, body=one.source
+        )
+        asked.warned[one.title] = tuple(dict.fromkeys(_warnings_of(answer)))
     except AccessDenied as error:
         if error.missing:
             asked.unknown[_missing_right(resource, one)] += 1
@@ -121,6 +131,15 @@ async def _check_object(client: KubeClient, one: _Object, *, asked: _Asked) -> N
     except KubeError as error:
         if _NO_DRY_RUN not in error.message:
             asked.refused[one.title] = error.message
+
+
+def _warnings_of(answer: ApiResponse) -> Iterator[str]:
+    """Yield what the API server warns of: `299 - "text"` (RFC 7234, 5.5)."""
+    for name, value in answer.headers.items():
+        code, _, rest = value.partition(" ")
+        _, _, quoted = rest.partition(" ")
+        if name.lower() == "warning" and code == _WARNING_CODE:
+            yield shorten_line(quoted[1:-1].replace('\\"', '"'), MESSAGE_MAX_CHARACTERS)
 
 
 def _missing_right(resource: Resource, one: _Object) -> str:
