@@ -96,6 +96,11 @@ class ChartRepositorySpec(Model):
     def interval_seconds(self) -> float:
         return parse_duration(self.interval)
 
+    @property
+    def is_configured(self) -> bool:
+        """Return whether access or signatures are configured: the url alone cannot replace it."""
+        return self != ChartRepositorySpec(url=self.url, interval=self.interval)
+
 
 class ChartRepositoryStatus(Model):
     """The observed state of the repository."""

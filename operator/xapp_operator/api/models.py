@@ -349,6 +349,11 @@ class XAppStatus(Model):
         description="What the operator works on or waits for; missing while Ready or suspended.",
     )
     handled: HandledAnnotations | None = Field(None, description="Annotations that were handled.")
+    configured_repository: StatusText | None = Field(
+        None,
+        description="Name of the ChartRepository in spec.repoName, if it has more than a url, such as verify. If it is "
+        "deleted, the operator does not create it again.",
+    )
 
     @property
     def ready(self) -> bool:

@@ -89,6 +89,15 @@ async def create_chart_repository(
     return await client.create(CHART_REPOSITORIES, body, dry_run=dry_run)
 
 
+def configured_repository_deleted(name: str) -> ChartSourceError:
+    """Return the error for a ChartRepository that must not be created again from its url alone."""
+    return ChartSourceError(
+        f"the ChartRepository {name} was deleted. It had more than a url (secretRef, caSecretRef, verify or options of "
+        "its connections), so only you can create it again. Create it, or use another repoName.",
+        permanent=True,
+    )
+
+
 async def _load_demand(client: KubeClient, check: SignatureCheck | None, *, namespace: str) -> SignatureDemand | None:
     if check is None:
         return None

@@ -17,7 +17,11 @@ from xapp_operator.api.conditions import READY
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_RECONCILE_AT
-from xapp_operator.charts.chart_repositories import create_chart_repository, load_repository
+from xapp_operator.charts.chart_repositories import (
+    configured_repository_deleted,
+    create_chart_repository,
+    load_repository,
+)
 from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
@@ -98,7 +102,7 @@ class RepositoryReconciler:
         self._queue = WorkQueue(clock=clock)
         self._to_revalidate: set[NamespacedName] = set()
         self._cached: dict[NamespacedName, _CachedRepository] = {}
-        self._saves: SingleFlight[tuple[NamespacedName, str | None], None] = SingleFlight()
+        self._saves: SingleFlight[tuple[NamespacedName, str | None, bool], None] = SingleFlight()
         self._loaded: dict[NamespacedName, Repository] = {}  # with their credentials
         self._invalidations = 0
         self._versions: dict[NamespacedName, int] = {}  # of the invalidations, the last one of each
@@ -116,6 +120,7 @@ class RepositoryReconciler:
         if deleted:
             if before is not None and before.uid == cached.uid:
                 self._forget(key)
+                self._on_change(*key)
             return
         if before is not None and before.resource_version > cached.resource_version:
             return
@@ -145,6 +150,7 @@ class RepositoryReconciler:
         ]
         for key in gone:
             self._forget(key)
+            self._on_change(*key)
         return {key[0] for key in gone}
 
     def _forget(self, key: NamespacedName) -> None:
@@ -211,23 +217,48 @@ class RepositoryReconciler:
             )
         return await self._load(key, cached.model)
 
-    async def save_repository(self, xapp: XApp) -> None:
+    def find_configured_name(self, xapp: XApp) -> str | None:
+        """Return the name of the ChartRepository of `xapp`'s chart if that has more than a url.
+
+        While there is none, that is as its status says.
+        """
+        cached, name = self._cached.get(_repository_key(xapp)), xapp.spec.repo_name
+        if cached is None:
+            return name if name == xapp.status.configured_repository else None
+        return name if cached.model.spec.is_configured and cached.model.spec.url == xapp.spec.url else None
+
+    async def save_repository(self, xapp: XApp, *, was_configured: bool) -> None:
         """Create the ChartRepository of `xapp`'s chart, unless there is one.
 
+        One that `was_configured` is not created again: without its settings, charts might no longer need signatures.
+
         Raises:
+            ChartSourceError: when it was configured, and does not exist.
             KubeError: when the cluster refuses it.
         """
-        namespace, name = key = _repository_key(xapp)
+        key = _repository_key(xapp)
 
         async def save() -> None:
-            try:
-                raw = await create_chart_repository(self._kube, {"url": xapp.spec.url}, namespace=namespace, name=name)
-            except AlreadyExists:
-                raw = await self._kube.get(CHART_REPOSITORIES, name, namespace=namespace)
-            self.update(raw, deleted=False)
+            found = None if was_configured else await self._create(key, xapp.spec.url)
+            self.update(found or await self._read(key, was_configured=was_configured), deleted=False)
 
         if key not in self._cached:  # another XApp may have been first since this one has looked
-            await self._saves.run((key, xapp.spec.url), save)
+            await self._saves.run((key, xapp.spec.url, was_configured), save)
+
+    async def _create(self, key: NamespacedName, url: str | None) -> JsonObject | None:
+        """Return the ChartRepository that this has created, or None if there is one already."""
+        try:
+            return await create_chart_repository(self._kube, {"url": url}, namespace=key[0], name=key[1])
+        except AlreadyExists:
+            return None
+
+    async def _read(self, key: NamespacedName, *, was_configured: bool) -> JsonObject:
+        try:
+            return await self._kube.get(CHART_REPOSITORIES, key[1], namespace=key[0])
+        except NotFound:
+            if not was_configured:
+                raise
+            raise configured_repository_deleted(key[1]) from None
 
     async def run(self) -> None:
         """Keep the status of every ChartRepository up to date, for ever."""

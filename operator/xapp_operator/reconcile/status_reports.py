@@ -79,6 +79,11 @@ class StatusReports:
 
     def load_draft(self, xapp: XApp) -> StatusDraft:
         """Return what the stored status says, and what actions did that it lacks."""
+        return replace(
+            self._load_draft(xapp), configured_repository=self._context.repositories.find_configured_name(xapp)
+        )
+
+    def _load_draft(self, xapp: XApp) -> StatusDraft:
         context, key = self._context, xapp.key
         draft = StatusDraft.from_status(xapp, now=context.clock.now())
         release = context.release_watch.get_release(key[0], xapp.release_name, attempt=draft.attempt)

@@ -31,7 +31,7 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
                                                                 force, Rollback to it or a copy of it, with back-off;
                                                                 without either, or when that failed for good or until
                                                                 spec.timeout had passed, Wait, stalled
-    the ChartRepository of spec.repoName does not exist         SaveRepository
+    the ChartRepository of spec.repoName does not exist         SaveRepository (fails if it had more than a url)
     chart or values are not valid any more, and the upgrade     Rollback, or Wait until it is due: as below
     to those of before, of this generation, failed
     chart or values are not available                           Wait

@@ -64,6 +64,7 @@ class StatusDraft:
     held_revision: int | None
     handled: HandledAnnotations
     test: TestRun | None
+    configured_repository: str | None  # name of the ChartRepository, if that has more than a url
     labelled_revision: int | None  # not stored: the revision that has the registration labels of this generation
     unlocked: bool = False  # not stored: this reconcile unlocked the release
     orphans_deleted: bool = False  # not stored: this reconcile deleted what the release left behind
@@ -83,6 +84,7 @@ class StatusDraft:
             held_revision=status.held_revision if generation_observed or xapp.spec.suspend else None,
             handled=status.handled or HandledAnnotations(),
             test=load_test_run(status.last_test, now=now),
+            configured_repository=status.configured_repository,
             labelled_revision=release.revision if generation_observed or status.observed_generation == -1 else None,
         )
         return draft if generation_observed or xapp.spec.suspend else draft.after_spec_change(xapp)

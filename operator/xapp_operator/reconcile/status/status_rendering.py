@@ -102,6 +102,7 @@ def render_status(
         held_revision=draft.held_revision,
         progress=_progress(xapp, draft, decision, live, now=now, retries=retries),
         handled=draft.handled if draft.handled != HandledAnnotations() else None,
+        configured_repository=draft.configured_repository,
     )
     return cast("JsonObject", status.model_dump(mode="json", by_alias=True, exclude_none=True))
 

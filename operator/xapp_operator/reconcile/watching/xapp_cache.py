@@ -37,6 +37,7 @@ class CachedXApp:
     not_ready_since: float | None  # seconds since the epoch; None while it is Ready or suspended
     references: frozenset[tuple[str, str]]  # (kind, name) of what it reads in its namespace
     repository: str  # empty without one
+    configured_repository: str  # of the status
     release_name: str  # empty: the name of the XApp
     depends_on: tuple[str, ...]
     data: bytes
@@ -146,6 +147,11 @@ class XAppCache:
     def referrers(self, namespace: str, kind: str, name: str) -> set[NamespacedName]:
         """Return the XApps that refer to a ChartArchive, Secret, ConfigMap, ChartRepository or XApp."""
         return set(self._referrers.get((namespace, kind, name), ()))
+
+    def was_configured(self, namespace: str, repository: str) -> bool:
+        """Return whether an XApp that refers to a ChartRepository says that it has, or had, more than a url."""
+        keys = self._referrers.get((namespace, "ChartRepository", repository), ())
+        return any(self._entries[key].configured_repository == repository for key in keys)
 
     def installers(self, namespace: str, release_name: str) -> set[NamespacedName]:
         """Return the XApps whose release has this name, whoever has made that release."""
@@ -299,6 +305,7 @@ def _to_cached(raw: JsonObject, *, own_write: bool) -> CachedXApp:
         not_ready_since=_not_ready_since(raw),
         references=frozenset(references),
         repository=text(spec, "repoName"),
+        configured_repository=text(obj(raw, "status"), "configuredRepository"),
         release_name=text(spec, "releaseName"),
         depends_on=tuple(text(other, "name") for other in items(spec, "dependsOn")),
         data=encode_json({**raw, "metadata": metadata}),
