@@ -119,7 +119,13 @@ class ChartSources:
         """
         parse_range(request.version)
         source = self._source_of(request.repository)
-        location = await source.find(request, revalidate=revalidate)
+        try:
+            location = await source.find(request, revalidate=revalidate)
+        except DigestMismatch:  # of the index and a registry, which may be cached since different times
+            if revalidate:
+                raise
+            revalidate = True
+            location = await source.find(request, revalidate=True)
         try:
             return await self._resolve_location(request, location, use_cached_digest=not revalidate)
         except (DigestMismatch, ChartNotFound):

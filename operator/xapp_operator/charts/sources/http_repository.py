@@ -97,7 +97,7 @@ class HttpRepositories:
             entry = await _select_version(index, request)
         if entry is None:
             raise _chart_not_in_index(index, request)
-        return await self._locate(request.repository, entry, index)
+        return await self._locate(request.repository, entry, index, revalidate=revalidate)
 
     async def list_charts(self, repository: Repository, *, revalidate: bool) -> ChartIndex:
         """Return the index, never a stale one."""
@@ -148,10 +148,12 @@ class HttpRepositories:
             index = await self._reader.read(file, namespace=repository.namespace)
         return _FetchedIndex(index, response.headers.get("ETag"), response.headers.get("Last-Modified"))
 
-    async def _locate(self, repository: Repository, entry: ChartVersion, index: ChartIndex) -> ArchiveLocation:
+    async def _locate(
+        self, repository: Repository, entry: ChartVersion, index: ChartIndex, *, revalidate: bool
+    ) -> ArchiveLocation:
         url, digest = archive_url(repository.location, entry), archive_digest(entry)
         if url.scheme == OCI:
-            return await self._locate_in_registry(repository, entry, url, digest)
+            return await self._locate_in_registry(repository, entry, url, digest, revalidate=revalidate)
 
         async def download(max_bytes: int) -> bytes:
             response = await self._downloader.get(url, access=_access(repository), max_bytes=max_bytes)
@@ -180,10 +182,15 @@ class HttpRepositories:
         )
 
     async def _locate_in_registry(
-        self, repository: Repository, entry: ChartVersion, url: URL, digest: str | None
+        self, repository: Repository, entry: ChartVersion, url: URL, digest: str | None, *, revalidate: bool
     ) -> ArchiveLocation:
-        registry = Repository(url=str(url), ca_bundle=repository.ca_bundle, namespace=repository.namespace)
-        layer = await self._registries.resolve_index_url(registry, entry.version)
+        registry = Repository(
+            url=str(url),
+            ca_bundle=repository.ca_bundle,
+            interval_seconds=repository.interval_seconds,
+            namespace=repository.namespace,
+        )
+        layer = await self._registries.resolve_index_url(registry, entry.version, revalidate=revalidate)
         if layer is None:
             raise ChartNotFound(
                 f"{display_url(url)} does not exist, but the index of the repository lists version "

@@ -171,16 +171,21 @@ class OciRegistries:
                 return await run_sized(sum(map(len, versions)), _chart_versions, versions, repository.url)
         return ()
 
-    async def resolve_index_url(self, repository: Repository, version: str) -> ChartLayer | None:
+    async def resolve_index_url(self, repository: Repository, version: str, *, revalidate: bool) -> ChartLayer | None:
         """Return the layer behind an `oci://` URL in an index, or None when it does not exist.
 
-        The URL is `oci://host/name:1.2.3`, or has no tag; then `version` is the tag.
+        The URL is `oci://host/name:1.2.3`, or has no tag; then `version` is the tag. With `revalidate`, the registry is
+        asked; otherwise only if what is known of it is old, or says that the layer does not exist.
         """
         path, colon, tag = repository.location.path.rpartition(":")
         reference = self._reference(repository, (path if colon else tag).strip("/"))
-        return await self._get_layer(
-            reference, tag.replace("_", "+") if colon else version, Freshness(self._ttl_seconds)
-        )
+        version = tag.replace("_", "+") if colon else version
+        max_age = self._max_age(repository, None)
+        layer = await self._get_layer(reference, version, Freshness(max_age, revalidate=revalidate))
+        if layer is None and not revalidate:
+            max_age = self._max_age(repository, MISSING_CHART_RECHECK_SECONDS)
+            layer = await self._get_layer(reference, version, Freshness(max_age, stale_ok=False))
+        return layer
 
     def locate(self, layer: ChartLayer) -> ArchiveLocation:
         reference = layer.reference
