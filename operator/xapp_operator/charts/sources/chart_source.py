@@ -11,14 +11,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+import orjson
 from yarl import URL
 
+from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.charts.chart_request import ChartRequest, Repository
-from xapp_operator.charts.downloader import OriginAccess
+from xapp_operator.charts.downloader import DownloadResponse, OriginAccess
 from xapp_operator.charts.signatures.cosign import CosignSignature
 from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
+from xapp_operator.common.off_loop import run_sized
 from xapp_operator.common.text import display_url, format_list, quote_input
-from xapp_operator.errors import ChartNotFound, VersionNotFound
+from xapp_operator.errors import ChartNotFound, SourceUnavailable, VersionNotFound
 
 MISSING_CHART_RECHECK_SECONDS: Final = 10.0
 """Before a source reports that a chart does not exist, it reloads what is older than this."""
@@ -103,6 +106,17 @@ def origin_access(repository: Repository, url: URL, *, authorization: str | None
         insecure=repository.insecure_skip_tls_verify,
         allow_plain_http=repository.allow_plain_http,
     )
+
+
+async def decode_json(response: DownloadResponse) -> JsonObject:
+    """Return the JSON object of a response. Raises SourceUnavailable for anything else."""
+    try:
+        value: Json = await run_sized(len(response.body), orjson.loads, response.body)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise SourceUnavailable(f"{display_url(response.url)} did not return a JSON object. This may be temporary.")
+    return value
 
 
 def version_not_found(request: ChartRequest, versions: Sequence[str]) -> ChartNotFound:

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-import orjson
 from yarl import URL
 
-from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
-from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository, origin
+from xapp_operator.api.json import JsonObject, integer, items, obj, text
+from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository
 from xapp_operator.charts.download_slots import DownloadSlots
 from xapp_operator.charts.downloader import (
     BodyTooLarge,
@@ -38,19 +37,20 @@ from xapp_operator.charts.sources.chart_source import (
     MISSING_CHART_RECHECK_SECONDS,
     ArchiveLocation,
     RegistrySignatures,
+    decode_json,
     effective_max_age,
     origin_access,
     version_not_found,
 )
-from xapp_operator.charts.sources.index_parser import MAX_ENTRIES
 from xapp_operator.charts.sources.refreshing_cache import Freshness, RefreshingCache
 from xapp_operator.charts.sources.registry_auth import RegistryAuthenticator
+from xapp_operator.charts.sources.registry_tags import fetch_versions
 from xapp_operator.charts.sources.repository_index import ChartVersion
 from xapp_operator.charts.versions import parse_range, parse_version
 from xapp_operator.common.off_loop import run_sized
 from xapp_operator.common.text import display_url, quote_input
 from xapp_operator.domain.address_rule import is_loopback
-from xapp_operator.errors import ChartNotFound, ChartSourceError, SourceUnavailable
+from xapp_operator.errors import ChartNotFound, ChartSourceError
 
 MANIFEST_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"
 INDEX_TYPE: Final = "application/vnd.oci.image.index.v1+json"
@@ -59,15 +59,11 @@ LAYER_TYPES: Final = ("application/vnd.cncf.helm.chart.content.v1.tar+gzip", "ap
 PROVENANCE_TYPE: Final = "application/vnd.cncf.helm.chart.provenance.v1.prov"
 
 _MAX_MANIFEST_BYTES: Final = 1024 * 1024
-_MAX_TAG_PAGES: Final = 20
-_TAGS_PER_PAGE: Final = 1000
 _MAX_CACHED: Final = 1024
 _REGISTRY_HOSTS: Final = {"docker.io": "registry-1.docker.io", "index.docker.io": "registry-1.docker.io"}
 _NAME_PATTERN: Final = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
 _TAG_PATTERN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-_STRICT_VERSION_PATTERN: Final = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:[-+].*)?")
 _DIGEST_PATTERN: Final = re.compile("sha256:([0-9a-f]{64})")
-_NEXT_LINK: Final = re.compile(r'<([^<>]++)>\s*+;\s*+rel="?next"?')
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +228,7 @@ class OciRegistries:
         if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
         found: list[CosignSignature] = []
-        for each in items(await _decode_json(response), "layers")[:SIGNATURES_MAX]:
+        for each in items(await decode_json(response), "layers")[:SIGNATURES_MAX]:
             digest = _DIGEST_PATTERN.fullmatch(text(each, "digest"))
             if text(each, "mediaType") == PAYLOAD_TYPE and digest is not None:
                 payload = await self._get_blob(reference, digest.group(1), max_bytes=PAYLOAD_MAX_BYTES)
@@ -291,7 +287,7 @@ class OciRegistries:
             return None
         if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
-        return _chart_layer(response, await _decode_json(response), reference, version)
+        return _chart_layer(response, await decode_json(response), reference, version)
 
     async def _get_versions(self, reference: OciReference, freshness: Freshness) -> tuple[str, ...]:
         return await self._tags.get(
@@ -302,27 +298,8 @@ class OciRegistries:
         )
 
     async def _fetch_versions(self, reference: OciReference) -> tuple[str, ...]:
-        tags: list[str] = []
-        url = reference.url("tags", "list").with_query(n=str(_TAGS_PER_PAGE))
-        for _ in range(_MAX_TAG_PAGES):
-            response = await self._get(reference, url)
-            if response.status == HTTPStatus.NOT_FOUND:
-                break
-            if response.status != HTTPStatus.OK:
-                raise unexpected_status(response)
-            page = (await _decode_json(response)).get("tags") or []
-            tags.extend(tag for tag in (page if isinstance(page, list) else []) if isinstance(tag, str))
-            if len(tags) > MAX_ENTRIES:
-                raise ChartSourceError(
-                    f"{reference} has more than {MAX_ENTRIES:,} tags. Use a repository with fewer tags.", permanent=True
-                )
-            following = _NEXT_LINK.search(response.headers.get("Link", ""))
-            if not following:
-                break
-            url = url.join(URL(following.group(1)))
-            if origin(url) != origin(reference.base):
-                break
-        return await run_sized(sum(map(len, tags)), _sort_newest_first, tags)
+        first = reference.url("tags", "list")
+        return await fetch_versions(first, lambda url: self._get(reference, url), name=str(reference))
 
     async def _get(
         self, reference: OciReference, url: URL, *, headers: dict[str, str] | None = None
@@ -380,23 +357,6 @@ def _is_provenance(layer: JsonObject) -> bool:
 
 def _chart_versions(versions: Sequence[str], url: str) -> tuple[ChartVersion, ...]:
     return tuple(ChartVersion(version=version, url=url) for version in versions)
-
-
-def _sort_newest_first(tags: list[str]) -> tuple[str, ...]:
-    versions = [tag.replace("_", "+") for tag in tags]
-    parsed = [(parse_version(text_), text_) for text_ in versions if _STRICT_VERSION_PATTERN.fullmatch(text_)]
-    known = sorted(((version, text_) for version, text_ in parsed if version), key=lambda pair: pair[0], reverse=True)
-    return tuple(text_ for _, text_ in known)
-
-
-async def _decode_json(response: DownloadResponse) -> JsonObject:
-    try:
-        value: Json = await run_sized(len(response.body), orjson.loads, response.body)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise SourceUnavailable(f"{display_url(response.url)} did not return a JSON object. This may be temporary.")
-    return value
 
 
 def _not_a_registry(url: URL) -> ChartSourceError:
