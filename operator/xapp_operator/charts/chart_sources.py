@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
@@ -33,7 +34,7 @@ from xapp_operator.charts.versions import parse_range
 from xapp_operator.common.text import display_url, quote_input
 from xapp_operator.config import Settings
 from xapp_operator.domain.address_rule import AddressRule, DeniedNetwork
-from xapp_operator.errors import ChartInvalid, ChartNotFound, DigestMismatch, XAppError
+from xapp_operator.errors import ChartInvalid, ChartNotFound, DigestMismatch, SourceUnavailable, XAppError
 from xapp_operator.telemetry.metrics import METRICS
 
 _LOCAL_SOURCE: Final = "in hand"
@@ -140,7 +141,7 @@ class ChartSources:
 
         Raises ChartSourceError and its subclasses, DigestMismatch, ChartInvalid.
         """
-        file = await asyncio.to_thread(self._cache.open, chart.digest, source=chart.location.cache_source)
+        file = await self._open(chart.digest, source=chart.location.cache_source)
         return file or await self._download_once(chart.request.repository, replace(chart.location, digest=chart.digest))
 
     async def store_archive(
@@ -160,7 +161,7 @@ class ChartSources:
                 "Correct the digest, or provide the matching archive."
             )
         cache_source = source or _LOCAL_SOURCE
-        file = await asyncio.to_thread(self._cache.open, digest, source=cache_source)
+        file = await self._open(digest, source=cache_source)
         METRICS.record_chart_fetch(source="archive", outcome="cached" if file else "downloaded")
         return file or await self._store(data, digest, source=cache_source)
 
@@ -169,7 +170,7 @@ class ChartSources:
 
         The source separates tenants: it is not enough to know the digest of another tenant's chart.
         """
-        return await asyncio.to_thread(self._cache.open, parse_digest(digest), source=source)
+        return await self._open(parse_digest(digest), source=source)
 
     async def list_charts(self, repository: Repository, *, revalidate: bool = False) -> ChartIndex | None:
         """Return all charts with all their versions, or None for a registry that answers: it cannot list its charts.
@@ -221,8 +222,13 @@ class ChartSources:
         )
 
     async def _cached_info(self, digest: str, *, source: str) -> ChartInfo | None:
-        known = self._cache.known_info(digest, source=source)
-        return known or await asyncio.to_thread(self._cache.get_info, digest, source=source)
+        with _disk_errors():
+            known = self._cache.known_info(digest, source=source)
+            return known or await asyncio.to_thread(self._cache.get_info, digest, source=source)
+
+    async def _open(self, digest: str, *, source: str) -> ChartFile | None:
+        with _disk_errors():
+            return await asyncio.to_thread(self._cache.open, digest, source=source)
 
     async def _download_once(self, repository: Repository, location: ArchiveLocation) -> ChartFile:
         return await self._downloads.run(
@@ -233,9 +239,7 @@ class ChartSources:
         refusal = self._invalid_archives.get((location.digest or "", location.cache_source))
         if refusal is not None:
             raise ChartInvalid(refusal)
-        if location.digest and (
-            known := await asyncio.to_thread(self._cache.open, location.digest, source=location.cache_source)
-        ):
+        if location.digest and (known := await self._open(location.digest, source=location.cache_source)):
             return known
         try:
             data = await self._download_bytes(location)
@@ -265,7 +269,22 @@ class ChartSources:
             raise
 
     def _inspect_and_store(self, data: bytes, source: str) -> ChartFile:
-        return self._cache.store(data, inspect_archive(data, limits=self._limits), source=source)
+        info = inspect_archive(data, limits=self._limits)
+        with _disk_errors():
+            return self._cache.store(data, info, source=source)
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    """Translate errors of the disk cache, which may pass: without a chart, a broken upgrade can still be undone."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno else "a file is gone that was just written"
+        raise SourceUnavailable(
+            f"the cache of charts cannot be used ({reason}). Make room, or repair the disk, at XAPP_CACHE_DIR of the "
+            "process."
+        ) from error
 
 
 def _sha256(data: bytes) -> str:
