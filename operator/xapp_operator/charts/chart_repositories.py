@@ -31,6 +31,7 @@ from xapp_operator.charts.chart_request import (
     plain_http_refused,
 )
 from xapp_operator.charts.signatures.trusted_keys import SignatureDemand, read_trusted_keys
+from xapp_operator.domain.control_characters import has_control_characters
 from xapp_operator.errors import AddressRefused, ChartSourceError, NotFound, SignatureInvalid
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
@@ -135,9 +136,9 @@ def _credentials(secret: JsonObject, spec: ChartRepositorySpec) -> RepositoryCre
         )
     if url.scheme == "http" and not spec.allow_plain_http:
         raise plain_http_refused(url)
-    if token := _decode_key(secret, "token"):
+    if token := _decode_credential(secret, "token"):
         return TokenCredentials(token)
-    username, password = _decode_key(secret, "username"), _decode_key(secret, "password")
+    username, password = _decode_credential(secret, "username"), _decode_credential(secret, "password")
     if username is None or password is None:
         raise _unusable_repository(f"Secret {name} needs the keys username and password, or token")
     return BasicCredentials(username, password)
@@ -149,6 +150,17 @@ def _is_for(url: URL, annotation: str) -> bool:
     except AddressRefused:
         return False
     return origin(named) == origin(url) and named.path in ("", "/") and not named.query_string and not named.fragment
+
+
+def _decode_credential(secret: JsonObject, key: str) -> str | None:
+    value = _decode_key(secret, key)
+    if value is not None and has_control_characters(value):
+        name = text(obj(secret, "metadata"), "name")
+        raise _unusable_repository(
+            f"the key {key} of Secret {name} has a line break or another control character, which no header may have: "
+            "create it again without; mind the end, where echo writes a line break and printf does not"
+        )
+    return value
 
 
 def _decode_key(secret: JsonObject, key: str) -> str | None:
