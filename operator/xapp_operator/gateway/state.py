@@ -157,6 +157,7 @@ class Gateway:
                             renderer=renderer,
                             charts=chart_loader,
                             archives=archive_storage,
+                            is_repository_configured=store.is_repository_configured,
                         ),
                         repositories=repositories,
                         services=services,

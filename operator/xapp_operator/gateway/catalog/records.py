@@ -109,6 +109,7 @@ class XAppEntry:
     its namespace. `handled` has the annotations that the operator has handled. `tests_pending` means that the tests
     of its chart run, or are run again. `test_run` tells one run from another; it is empty if there was none. `hook`
     is the one that Helm waits for, or that failed. `held_revision` is the one that a requested rollback holds.
+    `repository_configured` means that its ChartRepository has, or had, more than a url.
     """
 
     namespace: str
@@ -133,6 +134,7 @@ class XAppEntry:
     test_run: bytes = b""
     hook: HookObject | None = None
     held_revision: int | None = None
+    repository_configured: bool = False
 
     @property
     def phase(self) -> str:
@@ -215,6 +217,7 @@ def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
         test_run=pack_test_run(status),
         hook=HookObject(text(hook, "kind"), text(hook, "name")) if hook else None,
         held_revision=(integer(status, "heldRevision") or None) if is_current else None,
+        repository_configured=not upload and text(status, "configuredRepository") == spec.get("repoName"),
     )
 
 
@@ -237,6 +240,7 @@ def build_entry(
     test_run: bytes = b"",
     hook: HookObject | None = None,
     held_revision: int | None = None,
+    repository_configured: bool = False,
 ) -> XAppEntry:
     """Return the entry of an xApp from any source. The fields of its record are those of `schemas.records`.
 
@@ -258,6 +262,7 @@ def build_entry(
         test_run: what tells the last run of the tests from another one.
         hook: the hook that Helm waits for, or that failed.
         held_revision: the revision that a requested rollback holds.
+        repository_configured: whether its ChartRepository has, or had, more than a url.
     """
     if not record.keys() <= _RECORD_FIELD_SET:
         raise KeyError(f"not fields of a record: {record.keys() - _RECORD_FIELD_SET}")
@@ -304,6 +309,7 @@ def build_entry(
         test_run=test_run,
         hook=hook,
         held_revision=held_revision,
+        repository_configured=repository_configured,
     )
 
 

@@ -55,6 +55,11 @@ class XAppRecordStore(ObjectStore[XAppEntry]):
         """Return the names of the XApps that use a ChartRepository, sorted; valid until the next change."""
         return self._by_repository.users(namespace, name)
 
+    def is_repository_configured(self, namespace: str, name: str) -> bool:
+        """Return whether an XApp that uses a ChartRepository says that it has, or had, more than a url."""
+        users = (self.get(namespace, user) for user in self.users_of_repository(namespace, name))
+        return any(user is not None and user.repository_configured for user in users)
+
     def dependents(self, namespace: str, name: str) -> list[str]:
         """Return the names of the XApps that depend on an xApp, sorted."""
         return list(self._by_dependency.users(namespace, name))

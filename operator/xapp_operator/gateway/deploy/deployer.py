@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Final
@@ -77,8 +77,11 @@ class Deployer:
         renderer: ChartRenderer,
         charts: ChartLoader,
         archives: ArchiveStorage,
+        is_repository_configured: Callable[[str, str], bool],
     ) -> None:
+        """Prepare; `is_repository_configured` is told namespace and name, see `ensure_form_repository`."""
         self._namespaces = namespaces
+        self._is_repository_configured = is_repository_configured
         self._archives = archives
         self._renderer = renderer
         self._charts = charts
@@ -231,7 +234,9 @@ class Deployer:
             # The garbage collector deletes its Secret with it.
             cleanup.push_async_callback(delete_created, caller.client, CHART_REPOSITORIES, metadata)
         elif not desired.form.is_upload:
-            repository = await ensure_form_repository(caller.client, desired.form)
+            repository = await ensure_form_repository(
+                caller.client, desired.form, is_configured=self._is_repository_configured
+            )
             if repository is not None:
                 cleanup.push_async_callback(delete_created, caller.client, CHART_REPOSITORIES, repository)
 

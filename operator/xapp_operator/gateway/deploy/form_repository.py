@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.json import JsonObject, obj
-from xapp_operator.charts.chart_repositories import create_chart_repository, load_repository
+from xapp_operator.charts.chart_repositories import (
+    configured_repository_deleted,
+    create_chart_repository,
+    load_repository,
+)
 from xapp_operator.charts.chart_request import Repository
 from xapp_operator.common.text import display_url
 from xapp_operator.errors import AlreadyExists, ChartSourceError, FieldError, FormInvalid, IdentityConflict, NotFound
@@ -32,15 +38,23 @@ async def get_form_repository(client: KubeClient, form: Form) -> ChartRepository
     return found
 
 
-async def ensure_form_repository(client: KubeClient, form: Form) -> JsonObject | None:
+async def ensure_form_repository(
+    client: KubeClient, form: Form, *, is_configured: Callable[[str, str], bool]
+) -> JsonObject | None:
     """Save the form's url under its repoName; return its metadata if this created the ChartRepository.
+
+    `is_configured` tells whether one with this namespace and name had more than a url: it is not created again.
 
     Raises:
         IdentityConflict: when the name is saved with another url.
+        ChartSourceError: when it was deleted, and had more than a url.
         AccessDenied: when the caller may not save it.
     """
     if await get_form_repository(client, form) is not None:
         return None
+    if is_configured(form.spec.namespace, form.spec.repo_name or ""):
+        error = configured_repository_deleted(form.spec.repo_name or "")
+        raise ChartSourceError(error.message, errors=(FieldError(f"{FORM_PART}.repoName", error.message),))
     try:
         created = await create_chart_repository(
             client, {"url": form.spec.url}, namespace=form.spec.namespace, name=form.spec.repo_name or ""
