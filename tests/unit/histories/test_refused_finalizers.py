@@ -76,6 +76,7 @@ def test_an_xapp_is_installed_when_its_finalizer_is_not_refused_any_more(
             assert f"{FINALIZER} cannot be added, without which nothing is deployed: " in told(history, refusal)
         allow(history)
         assert await history.cluster.wait_for(lambda: finalizers(history) == [FINALIZER], seconds=LATE_SECONDS + 15.0)
+        assert await history.cluster.wait_for(lambda: history.cluster.revisions != {}, seconds=5.0)
 
     assert run_history(settings, play).outcome == "Ready InstallSucceeded"
 

@@ -285,6 +285,17 @@ def test_the_service_account_of_the_spec_reads_and_deploys(settings: Settings, m
     assert {flags["kube-as-user"] for _, flags in runs} == {user}
 
 
+def test_an_xapp_for_another_namespace_is_refused(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one", namespace="elsewhere")
+        await history.cluster.wait(20.0)
+        reason, message = ready(history)
+        assert (reason, history.helm_steps) == ("ValuesInvalid", [])
+        assert "spec.namespace is elsewhere" in message
+
+    run_history(settings, play)
+
+
 def test_a_configured_advertise_address_is_a_default_of_the_chart(settings: Settings) -> None:
     async def play(history: History) -> None:
         history.cluster.settings = settings.model_copy(update={"cluster_advertise_address": ADDRESS})
@@ -294,6 +305,8 @@ def test_a_configured_advertise_address_is_a_default_of_the_chart(settings: Sett
         await wait_revision(history, 1)
         assert live(history)["address"] == ADDRESS
         history.annotate("reconcile-at")
+        await history.cluster.wait(20.0)
+        history.cluster.restart()
         await history.cluster.wait(20.0)
         assert history.cluster.revisions == {1: "deployed"}
         history.cluster.settings = settings.model_copy(update={"cluster_advertise_address": OTHER_ADDRESS})
