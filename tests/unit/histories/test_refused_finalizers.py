@@ -201,6 +201,25 @@ def test_a_deleted_xapp_that_others_keep_gets_no_finalizer(settings: Settings) -
     assert run_history(settings, play).outcome == "gone"
 
 
+def test_the_release_of_a_deleted_xapp_whose_finalizer_a_person_has_removed_stays(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history)
+        refuse_finalizers(history, REFUSALS[1])  # otherwise it would be written again before the deletion
+        change(history, XAPP, {"metadata": {"finalizers": [OTHER]}})
+        history.delete()
+        await history.cluster.wait(5.0)
+        allow(history)
+        await history.cluster.wait(100.0)
+        history.cluster.restart()
+        await history.cluster.wait(100.0)
+        assert (finalizers(history), history.cluster.revisions) == ([OTHER], {1: "deployed"})
+        change(history, XAPP, {"metadata": {"finalizers": []}})
+        await history.cluster.wait(5.0)
+        history.removed.clear()  # it is the person's now
+
+    assert run_history(settings, play).outcome == "gone"
+
+
 def test_a_refusal_that_cannot_be_told_either_ends_too(settings: Settings) -> None:
     def check(request: ApiRequest) -> None:
         if request.method in ("PATCH", "POST"):
