@@ -47,7 +47,7 @@ FAILED, INTERRUPTED = AttemptOutcome.FAILED, AttemptOutcome.INTERRUPTED
     [
         (Wait(Reason.PROGRESSING, "chart and values are not known yet"), None, Step.QUEUED),
         (Wait(Reason.DEPENDENCY_NOT_READY, "m"), None, Step.QUEUED),
-        (Wait(Reason.DEPENDENCY_NOT_READY, "m"), tried(AttemptOutcome.RELEASED), Step.QUEUED),
+        (Wait(Reason.ACCESS_DENIED, "m", stalled=True), tried(AttemptOutcome.RELEASED), Step.QUEUED),
         (Wait(Reason.PROGRESSING, "the chart is read", step=Step.CHART), tried(AttemptOutcome.SUCCEEDED), Step.CHART),
         (Wait(Reason.ACCESS_DENIED, "m", stalled=True), None, Step.QUEUED),
         (Wait(Reason.ACCESS_DENIED, "m", stalled=True), tried(INTERRUPTED, reason=Reason.ACCESS_DENIED), Step.QUEUED),
