@@ -326,9 +326,8 @@ class HelmContract:
         await helm.engine.install(helm.request())
         await helm.fail_upgrade(label="2")
 
-        result = await helm.engine.rollback(helm.rollback(1))
+        await helm.engine.rollback(helm.rollback(1))
 
-        assert (result.revision, result.status, result.chart_version) == (3, "deployed", "0.1.0")
         assert await helm.statuses() == {1: "superseded", 2: "failed", 3: "deployed"}
         assert await helm.labels() == ["1", "2", "1"]
         assert decode_release((await helm.secrets())[-1]).description == "Rollback to 1"

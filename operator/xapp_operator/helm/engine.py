@@ -165,7 +165,7 @@ class HelmEngine:
         """
         return await self._install_or_upgrade(arguments.upgrade(request), request, slot=slot)
 
-    async def rollback(self, request: RollbackRequest, *, slot: HelmSlot | None = None) -> ReleaseResult:
+    async def rollback(self, request: RollbackRequest, *, slot: HelmSlot | None = None) -> None:
         """Create a new revision from an old one, with the labels of the old one.
 
         When it is interrupted or a hook fails, helm leaves the release pending-rollback.
@@ -174,7 +174,6 @@ class HelmEngine:
             XAppError: as `install`.
         """
         await self._run_checked(_release_call(arguments.rollback(request), request), slot=slot)
-        return await self._get_release(request)
 
     async def uninstall(self, request: UninstallRequest, *, slot: HelmSlot | None = None) -> tuple[LeftObject, ...]:
         """Remove a release with its history; a release that does not exist is not an error.
@@ -294,7 +293,7 @@ class HelmEngine:
             return replace(await self._get_release(request), labelled=labelled)
         return await run_sized(len(outcome.stdout), parse_release, outcome, labelled=labelled)
 
-    async def _get_release(self, request: ReleaseOperation) -> ReleaseResult:
+    async def _get_release(self, request: ReleaseRequest) -> ReleaseResult:
         metadata_output, manifest_output = await asyncio.gather(
             self._run_checked(_get_call("metadata", request)), self._run_checked(_get_call("manifest", request))
         )
@@ -358,7 +357,7 @@ async def _with_secrets(call: HelmCall) -> HelmCall:
         return replace(call, withheld=error.message)
 
 
-def _get_call(subcommand: Literal["manifest", "metadata"], request: ReleaseOperation) -> HelmCall:
+def _get_call(subcommand: Literal["manifest", "metadata"], request: ReleaseRequest) -> HelmCall:
     return HelmCall(
         arguments=arguments.get(subcommand, request),
         subject=f"{request.namespace}/{request.name}",

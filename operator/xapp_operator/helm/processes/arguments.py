@@ -81,7 +81,7 @@ def test(request: TestRequest) -> tuple[str, ...]:
     return ("test", *_common_flags(request), "--", request.name)
 
 
-def get(subcommand: Literal["manifest", "metadata"], release: ReleaseOperation) -> tuple[str, ...]:
+def get(subcommand: Literal["manifest", "metadata"], release: ReleaseRequest) -> tuple[str, ...]:
     """Return the arguments of `helm get` for the newest revision of the release that `release` is about."""
     flags = (f"--namespace={release.namespace}", *_impersonation_flag(release.user))
     return ("get", subcommand, *flags, *_flag_if(subcommand == "metadata", "--output=json"), "--", release.name)
