@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.fakes.api_server import Refused, Target
-from tests.support.fakes.helm import HelmFailed
+from tests.support.fakes.helm import FakeHelm, HelmFailed, _Run
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.operator import NAMESPACE
 from tests.support.helm_tests import (
@@ -89,6 +89,28 @@ def test_a_suspension_deletes_only_the_pod_that_runs(settings: Settings) -> None
         history.edit(suspend=False)
         await wait_tested(history, "Succeeded", seconds=120.0)
         assert last_test(history)["count"] == 2
+
+    run_history(settings, play)
+
+
+def test_tests_have_passed_if_the_record_says_so_although_helm_fails_after_them(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_tests, runs = FakeHelm._test, list[float]()
+
+    async def lose_answer(self: FakeHelm, run: _Run) -> str:
+        await run_tests(self, run)
+        runs.append(self.clock.monotonic())
+        raise HelmFailed(PASSING)
+
+    async def play(history: History) -> None:
+        monkeypatch.setattr(FakeHelm, "_test", lose_answer)
+        deploy(history, "first", "probe", values={"seconds": "20s"})  # together longer than spec.timeout
+        await wait_tested(history, "Succeeded", seconds=200.0)
+        assert outcome_of(history) == ("True", "TestSucceeded", "all 2 tests of revision 1 passed")
+        history.annotate("test-at")
+        await history.cluster.wait(60.0)
+        assert len(runs) == 2
 
     run_history(settings, play)
 

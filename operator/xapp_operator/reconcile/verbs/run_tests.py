@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal
@@ -156,6 +156,7 @@ async def _run(subject: _Subject, run: TestRun, context: ReconcilerContext) -> T
         timeout=subject.timeout_seconds,
         read_secrets=secrets_reader((subject.namespace, subject.name), subject.release, context),
     )
+    begun: tuple[Hook, ...] = ()
     try:
         async with context.test_runs.record_slots.slot(subject.namespace):
             tests = (await read_release_record(context.kube, subject.namespace, subject.release, run.revision)).tests
@@ -164,12 +165,29 @@ async def _run(subject: _Subject, run: TestRun, context: ReconcilerContext) -> T
         await _delete_leftovers(subject, tests)  # may last, so it holds no place
         async with context.helm.slot(subject.namespace, urgent=False) as slot:
             with context.held_releases.hold((subject.namespace, subject.release), subject.uid):
+                begun = tests
                 await context.helm.test(helm_request, slot=slot)
     except XAppError as error:
-        return await _after_failure(subject, run, context, error)
+        may_have_passed = begun and not isinstance(error, HookFailed | HelmTimeout)
+        if not (may_have_passed and await _have_passed(subject, run, context, before=begun)):
+            return await _after_failure(subject, run, context, error)
     count = len(tests)
     passed = "1 test" if count == 1 else f"all {count} tests"
     return replace(run, outcome=TestOutcome.SUCCEEDED, message=f"{passed} of revision {run.revision} passed")
+
+
+async def _have_passed(subject: _Subject, run: TestRun, context: ReconcilerContext, *, before: Sequence[Hook]) -> bool:
+    """Return whether the record says that all tests have passed since it was read `before`.
+
+    helm fails after that if it does not learn that its last write was stored.
+    """
+    try:
+        record = await read_release_record(context.kube, subject.namespace, subject.release, run.revision)
+    except (KubeError, HelmError):
+        return False
+    started = [test.started_at for test in before]
+    is_new = all(test.started_at not in started for test in record.tests)
+    return is_new and all(test.phase == HookPhase.SUCCEEDED for test in record.tests)
 
 
 async def _delete_leftovers(subject: _Subject, tests: Iterable[Hook]) -> None:
