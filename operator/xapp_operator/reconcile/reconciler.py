@@ -210,6 +210,10 @@ class Reconciler:
                 await self._report_refusal(error, request, known)
             raise
         take_test_result(request, self._context)  # of tests that ended before it was observed whether they run
+        corrected = request.draft.with_unnoticed_success(observation.state.release, request.xapp)
+        if corrected is not request.draft:
+            request.draft = corrected
+            return await self._observe(request)  # for example whether rollback-to is answered
         if observation.state.releases_unavailable is None:
             request.draft = forget_other_revisions(request.draft, observation.state.release)
         draft, attempt = request.draft, observation.requests.clear_attempt(request.draft.attempt)

@@ -8,12 +8,12 @@ values and the name of the release. Hooks run before an install or upgrade, and 
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import NoReturn
 
 import yaml
 
@@ -22,6 +22,7 @@ from tests.support.fakes.helm_records import (
     identity,
     inherited_labels,
     load_chart,
+    load_values,
     manifest_of,
     objects_of,
     owned,
@@ -51,7 +52,8 @@ class Fault:
 
     error: str = ""
     """What helm prints. Empty: helm is killed by SIGKILL."""
-    writes: int = 0
+    writes: int | None = 0
+    """None: all of them. So it has succeeded, although it fails."""
 
 
 @dataclass
@@ -97,6 +99,8 @@ class FakeHelm:
     """Seconds that a process still lives after SIGTERM."""
     around_write: Callable[[str], Callable[[], None]] = lambda _: lambda: None
     """Called before each write with what is written; what it returns is called after it."""
+    output_max: int = 16 << 20
+    """Bytes that are read of what a process prints."""
     faults: list[Fault | None] = field(default_factory=list)
     """Of the next steps that change a release, in this order; None is a step without a fault."""
     refusals: dict[str, Fault] = field(default_factory=dict)
@@ -126,10 +130,13 @@ class FakeHelm:
                 listener(run.step)
         try:
             await asyncio.sleep(self.pause if changes else 0)  # before the first request
+            printed = (await getattr(self, f"_{run.command}")(run)).encode()
+            if run.fault is not None and run.fault.writes is None:
+                _fail(run.fault)
             return ProcessResult(
                 exit_code=0,
-                stdout=(await getattr(self, f"_{run.command}")(run)).encode(),
-                stdout_truncated=False,
+                stdout=printed[: self.output_max],
+                stdout_truncated=len(printed) > self.output_max,
                 stderr="",
                 timed_out=False,
                 duration_seconds=0.0,
@@ -160,7 +167,7 @@ class FakeHelm:
             else:
                 positional.append(each)
         positional += rest[end + 1 :]
-        values = _load_values(command.stdin if isinstance(command.stdin, bytes) else b"")
+        values = load_values(command.stdin if isinstance(command.stdin, bytes) else b"")
         return _Run(name, flags.get("namespace", ""), positional, flags, values, None)
 
     # Commands
@@ -451,9 +458,7 @@ class FakeHelm:
         fault = run.fault
         if fault is not None and run.writes == fault.writes:
             run.fault = None
-            if not fault.error:
-                raise _Killed
-            raise HelmFailed(fault.error)
+            _fail(fault)
         run.writes += 1
         done = self.around_write(f"{run.command}: {what}")
         try:
@@ -485,9 +490,8 @@ class _Killed(Exception):
     """This helm gets SIGKILL."""
 
 
-@functools.lru_cache(maxsize=256)
-def _load_values(text: bytes) -> Json:
-    return yaml.safe_load(text) or {}
+def _fail(fault: Fault) -> NoReturn:
+    raise HelmFailed(fault.error) if fault.error else _Killed
 
 
 def _failure(code: int, stderr: str) -> ProcessResult:

@@ -35,6 +35,11 @@ class Chart:
 _charts: dict[str, Chart] = {}
 
 
+@functools.lru_cache(maxsize=256)
+def load_values(text: bytes) -> Json:
+    return yaml.safe_load(text) or {}
+
+
 def load_chart(path: str) -> Chart:
     if path not in _charts:
         files = {}

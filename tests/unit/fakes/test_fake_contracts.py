@@ -21,6 +21,7 @@ from tests.support.fakes.kopf import KopfStandIn
 from tests.support.fakes.kubelet import run_pods
 from tests.support.fakes.operator import fake_credentials
 from xapp_operator.config import Settings
+from xapp_operator.errors import HelmError
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.transport import ApiRequest
@@ -118,6 +119,21 @@ class TestFakeHelm(HelmContract):
 
 class TestFakeHelmKills(HelmKillContract):
     """The fake keeps the contract."""
+
+    async def test_a_step_that_fails_after_its_last_write_has_succeeded(
+        self, helm: HelmSubject, fake_helm: FakeHelm
+    ) -> None:
+        fake_helm.faults = [Fault("http2: client connection lost", writes=None)] * 4
+        for step, statuses in (
+            (helm.engine.install(helm.request()), {1: "deployed"}),
+            (helm.engine.upgrade(helm.request(text="two")), {1: "superseded", 2: "deployed"}),
+            (helm.engine.rollback(helm.rollback(1)), {1: "superseded", 2: "superseded", 3: "deployed"}),
+            (helm.engine.uninstall(helm.uninstall), {}),
+        ):
+            with pytest.raises(HelmError, match="connection lost"):
+                await step
+            assert await helm.statuses() == statuses
+        assert fake_helm.faults == []
 
 
 class TestKopfStandIn(KopfContract):

@@ -112,7 +112,7 @@ def _call(act: Callable[[History], None]) -> Callable[[Any], Callable[[History],
 
 
 ALL_KILLS = [Kill(write, after=after) for write in range(9) for after in (False, True)]
-ALL_FAULTS = [Fault(error, writes) for error in (PASSING, PERMANENT, SIGKILL) for writes in range(5)]
+ALL_FAULTS = [Fault(error, writes) for error in (PASSING, PERMANENT, SIGKILL) for writes in (*range(5), None)]
 PASSING_FAULTS = [each for each in ALL_FAULTS if each.error != PERMANENT]
 
 tags = events("tag", lambda tag: lambda history: history.set_tag(tag), GOOD_TAGS)

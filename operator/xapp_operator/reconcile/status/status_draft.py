@@ -158,6 +158,29 @@ class StatusDraft:
         draft = replace(self, attempt=replace(attempt, digests=release.digests, last_at=ended_at))
         return draft.with_handled(xapp, "force_at") if attempt.request_digest == request_digest(xapp) else draft
 
+    def with_unnoticed_success(self, release: ObservedRelease | None, xapp: XApp) -> StatusDraft:
+        """Return the draft that knows of a step whose last write was stored, although helm has failed then.
+
+        The step itself looks for that, but cannot while the API server is away.
+        """
+        attempt = self.attempt
+        if attempt is None or attempt.outcome is not AttemptOutcome.FAILED:
+            return self
+        if release is None or release.owner != xapp.metadata.name or release.digests is None:
+            return self
+        made, cause = attempt.digests, attempt.rollback_cause
+        if attempt.action == ROLLBACK:
+            target = 0 if cause is None else cause.revision
+            copied = (each.digests for each in release.past_revisions if each.revision == target)
+            made = release.digests if cause is None else next(copied, None)  # a requested one is looked at below
+        running = replace(self, attempt=replace(attempt, outcome=AttemptOutcome.RUNNING))
+        found = running.with_finished_upgrade(release, xapp).with_finished_rollback(release, xapp)
+        if made != release.digests or found is running or found.attempt is None:
+            return self
+        if found.attempt.outcome is not AttemptOutcome.RUNNING:
+            return found
+        return replace(found, attempt=replace(found.attempt, outcome=AttemptOutcome.RELEASED))
+
     def with_unwritten(self, newer: StatusDraft, xapp: XApp, *, same_generation: bool) -> StatusDraft:
         """Return the draft with what actions did whose outcome could not be written."""
         draft = replace(

@@ -8,6 +8,7 @@ Changes in StatusDraft: attempt, release, labelled revision.
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Callable, Collection, Coroutine
 from dataclasses import replace
@@ -16,12 +17,13 @@ from typing import Any, Final, TypeVar
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
 from xapp_operator.api.status_parts import HandledAnnotations
+from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.domain.planning.actions import Install, Upgrade
 from xapp_operator.domain.planning.plan_input import DEPLOYED, Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import KubeError, NotFound, ReleaseRecordDamaged, XAppError
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.processes.slots import HelmSlot
-from xapp_operator.helm.releases.release_index import revisions_to_prune
+from xapp_operator.helm.releases.release_index import RevisionInfo, revisions_to_prune
 from xapp_operator.helm.releases.release_storage import public_description, release_secret_name
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
 from xapp_operator.kube.resources import SECRETS
@@ -37,6 +39,7 @@ from xapp_operator.reconcile.verbs.release_lists import run_with_released_lists
 from xapp_operator.reconcile.verbs.repair_labels import label_release
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.reconcile.work.xapp_tasks import StepInterrupted
+from xapp_operator.telemetry.logs import get_logger
 
 T = TypeVar("T")
 
@@ -44,6 +47,8 @@ MAX_RECORDS_READ: Final = 20
 """Newest records among which the damaged one is looked for."""
 LARGE_XAPP_BYTES: Final = 64 * 1024
 """The values of a larger XApp are dropped while helm runs."""
+
+_log = get_logger(__name__)
 
 
 async def deploy(
@@ -64,19 +69,27 @@ async def deploy(
     """
     target = find_rollback_target(request.draft.history)
     known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
-    planned, loaded, began = attempt, None, 0.0
+    planned, loaded, began, chart = attempt, None, 0.0, None
     forced = handled.force_at != request.draft.handled.force_at
 
     async def run(slot: HelmSlot) -> tuple[Digests, ReleaseResult]:
-        nonlocal loaded, began
+        nonlocal loaded, began, chart
         began = context.clock.now()
         inputs = await _load_inputs(request, context)
         if inputs.digests != attempt.digests and not forced and _is_deployed(request, context, inputs.digests):
             raise StepInterrupted  # what was wanted when it was planned is not wanted any more
-        loaded = inputs.digests
+        loaded, chart = inputs.digests, inputs.chart.info
         return loaded, await _run_helm(action, request, context, slot, inputs, recorded=recorded)
 
-    attempt, done = await run_step(request, context, attempt, run, urgent=False, on_start=on_start)
+    attempt, done = await run_step(
+        request,
+        context,
+        attempt,
+        run,
+        urgent=False,
+        on_start=on_start,
+        is_made=lambda newest: newest.attempt == recorded,
+    )
     if loaded is None and attempt.outcome is AttemptOutcome.INTERRUPTED:
         raise StepInterrupted
     if loaded not in (
@@ -90,8 +103,7 @@ async def deploy(
         attempt = await _label(request, context, attempt, result, known=known if result.labelled else None)
     if attempt.outcome is AttemptOutcome.RELEASED:
         request.draft = replace(request.draft, unlocked=False)
-        reason = SUCCESS_REASONS[attempt.action]
-        context.events.record(request.raw, reason=reason, message=describe_release(request.draft))
+        _tell_success(request, context, attempt, unnoticed=chart if done is None else None)
     request.draft = replace(request.draft, attempt=attempt)
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:  # otherwise what helm has recorded tells
         request.draft = replace(request.draft, handled=handled)
@@ -99,9 +111,22 @@ async def deploy(
     if done is not None:
         await context.release_watch.wait_deployed(namespace, name, done[1].revision, attempt=recorded)
     else:
-        await context.release_watch.refresh(namespace, name)
+        await context.release_watch.ensure_current(namespace, name)
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:
         await delete_surplus(request, context, rollback_target=target)  # in case the new one is not healthy
+
+
+def _tell_success(
+    request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt, *, unnoticed: ChartInfo | None
+) -> None:
+    """Record an event; if helm did not tell of its success, what it has made `unnoticed` is looked at afterwards."""
+    described = request.draft
+    if unnoticed is not None:
+        revision = context.release_watch.revisions(request.namespace, request.xapp.release_name)[-1].revision
+        made = ReleaseStatus(revision=revision, chart=unnoticed.name, chart_version=unnoticed.version)
+        described = replace(described, release=made)
+    reason = SUCCESS_REASONS[attempt.action]
+    context.events.record(request.raw, reason=reason, message=describe_release(described))
 
 
 async def _label(
@@ -156,12 +181,18 @@ async def run_step(
     *,
     urgent: bool,
     on_start: Callable[[], None],
+    is_made: Callable[[RevisionInfo], bool] | None = None,
 ) -> tuple[Attempt, T | None]:
-    """Run a helm step that can be interrupted; return how `attempt` ended, and the result if it was released.
+    """Run a helm step that can be interrupted; return how `attempt` ended, and the result if it is known.
 
-    A failure becomes an event and part of the attempt. While the step waits for a place and while helm runs, perhaps
-    for hours, the XApp holds no worker and no large values. `urgent` is explained at `HelmEngine.slot`. `on_start` is
-    called when there is a place; it raises StepInterrupted if the plan is not right any more.
+    A failure becomes an event and part of the attempt. Yet if helm's last write was stored, the step has succeeded,
+    although helm does not know: its connection was cut, or it was killed. `is_made` tells whether the step has made the
+    newest revision; an uninstall makes none. If that cannot be looked up now, `StatusDraft.with_unnoticed_success`
+    finds it out later.
+
+    While the step waits for a place and while helm runs, perhaps for hours, the XApp holds no worker and no large
+    values. `urgent` is explained at `HelmEngine.slot`. `on_start` is called when there is a place; it raises
+    StepInterrupted if the plan is not right any more.
 
     Raises:
         StepInterrupted: when the step was ended before it began.
@@ -188,11 +219,26 @@ async def run_step(
     except XAppError as error:
         if isinstance(error, ReleaseRecordDamaged):
             error = await _name_damaged_record(request, context) or error
+        if is_made is not None and has_begun and await _has_deployed(request, context, is_made):
+            _log.warning("helm has succeeded and failed then", namespace=key[0], name=key[1], error=error.message)
+            return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=context.clock.now()), None
         attempt, message = await explain_failure(request, context, attempt, error, reports)
         return fail_attempt(request, context, attempt, error, message=message), None
     finally:
         request.restore(context.xapps.get(key))
     return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=context.clock.now()), result
+
+
+async def _has_deployed(
+    request: ReconcileRequest, context: ReconcilerContext, is_made: Callable[[RevisionInfo], bool]
+) -> bool:
+    """Return whether the newest revision is deployed, and made by the step; False if that cannot be looked up."""
+    namespace, name = request.namespace, request.xapp.release_name
+    with contextlib.suppress(KubeError):
+        await context.release_watch.refresh(namespace, name)
+        newest = context.release_watch.revisions(namespace, name)[-1:]
+        return any(each.status == DEPLOYED and is_made(each) for each in newest)
+    return False
 
 
 async def _name_damaged_record(request: ReconcileRequest, context: ReconcilerContext) -> ReleaseRecordDamaged | None:

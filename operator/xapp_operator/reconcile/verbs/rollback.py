@@ -24,8 +24,10 @@ from xapp_operator.domain.planning.plan_failures import unhealthy_message
 from xapp_operator.domain.planning.plan_input import AnnotationRequests, Attempt, AttemptOutcome, TestOutcome, TestRun
 from xapp_operator.errors import NotFound
 from xapp_operator.helm.processes.slots import HelmSlot
+from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.status.revision_history import label_digests
 from xapp_operator.reconcile.status.status_draft import rolled_back_attempt
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import delete_surplus, run_step
@@ -51,6 +53,7 @@ async def rollback(
         StepInterrupted: when the step was ended before it began.
     """
     name = request.xapp.release_name
+    before = context.release_watch.revisions(request.namespace, name)[-1:]
 
     async def run(slot: HelmSlot) -> None:
         await _take_over(action.revision, request, context)
@@ -64,7 +67,14 @@ async def rollback(
         )
         await run_with_released_lists(request, context, lambda: context.helm.rollback(helm_request, slot=slot))
 
-    attempt, _ = await run_step(request, context, attempt, run, urgent=False, on_start=on_start)
+    def is_made(newest: RevisionInfo) -> bool:
+        target = context.release_watch.get_revision(request.namespace, name, action.revision)
+        copied = (
+            target is not None and newest.attempt == target.attempt and label_digests(newest) == label_digests(target)
+        )
+        return copied and all(newest.revision > each.revision for each in before)
+
+    attempt, _ = await run_step(request, context, attempt, run, urgent=False, on_start=on_start, is_made=is_made)
     requested = action.hold and not action.again
     handled = requested and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
     if attempt.outcome is AttemptOutcome.RELEASED:
@@ -85,7 +95,7 @@ async def rollback(
         # Not what the annotation says now: another revision may have been asked for while helm ran.
         handled_annotations = request.draft.handled.model_copy(update={"rollback_to": attempt.rollback_to})
         request.draft = replace(request.draft, handled=handled_annotations)
-    await context.release_watch.refresh(request.namespace, name)
+    await context.release_watch.ensure_current(request.namespace, name)
     released = attempt.outcome is not AttemptOutcome.FAILED
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:  # otherwise the next upgrade prunes
         await delete_surplus(request, context, rollback_target=None if released else action.revision)
