@@ -100,7 +100,10 @@ async def run_with_released_lists(
         return await run()
     except Invalid as refused:
         release = (request.namespace, request.xapp.release_name)
-        await context.release_watch.refresh(*release)
+        try:
+            await context.release_watch.refresh(*release)
+        except KubeError as error:
+            raise refused from error  # why the step failed tells more
         newest = context.release_watch.revisions(*release)[-1:]
         changed, left = await _release_objects(request, context, newest[0].revision) if newest else (False, [])
         if changed:
