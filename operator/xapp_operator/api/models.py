@@ -24,7 +24,7 @@ from xapp_operator.api.spec_parts import (
     UpgradePolicy,
     ValuesRef,
 )
-from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest, Progress
+from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest, Progress, TerminatingObject
 from xapp_operator.api.status_texts import (
     CONDITIONS_MAX,
     STATUS_TEXT_MAX,
@@ -44,6 +44,7 @@ RELEASE_NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 XAPP_NAME_MAX = 63
 RELEASE_NAME_MAX = 53
 SERVICES_MAX = 50
+TERMINATING_MAX = 100
 
 DEFAULT_TIMEOUT = "5m"
 DEFAULT_MAX_HISTORY = 5
@@ -344,6 +345,11 @@ class XAppStatus(Model):
     last_attempt: LastAttempt | None = Field(None, description="The last operation that Helm was asked for.")
     last_test: LastTest | None = Field(None, description="The last run of the tests of the chart.")
     held_revision: int | None = Field(None, description="Revision held by rollback-to until the spec changes.")
+    terminating: list[TerminatingObject] | None = Field(
+        None,
+        description="Objects that were being deleted when Helm applied them: created again once they are gone.",
+        json_schema_extra={"maxItems": TERMINATING_MAX},
+    )
     progress: Progress | None = Field(
         None,
         description="What the operator works on or waits for; missing while Ready or suspended.",

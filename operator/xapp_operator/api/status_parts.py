@@ -70,6 +70,15 @@ class LastTest(Model):
     last_at: datetime | None = Field(None, description="When the outcome was recorded.")
 
 
+class TerminatingObject(Model):
+    """An object of the release that was being deleted already when Helm applied it."""
+
+    kind: StatusText = Field(description="Kind of the object.")
+    namespace: StatusText = Field("", description="Namespace of the object; empty if it has none.")
+    name: StatusText = Field(description="Name of the object.")
+    deleted_at: datetime = Field(description="When its deletion was asked for.")
+
+
 class HandledAnnotations(Model):
     """The last value of each annotation that was handled."""
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import lru_cache
 from sys import intern
 from typing import Final, TypeAlias
 
 import orjson
 
-from xapp_operator.api.json import Json, JsonObject, items, obj, pack_json, text
+from xapp_operator.api.json import Json, JsonObject, integer, items, obj, pack_json, text
 from xapp_operator.api.models import HealthStatus, ServiceStatus
 from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, LABEL_XAPP
 from xapp_operator.common.text import quote_input
@@ -106,11 +107,15 @@ class LiveObject:
     ingress: LiveIngress | None = None
     selector: str | None = None  # of the pods of a workload
     revision: str = ""  # the newest one of a workload, if it tells
-    deleting: bool = False  # it is being deleted
+    deleted_at: int = 0  # when its deletion was asked for, in seconds since the epoch; 0: it is not being deleted
     helm_fields: bytes = b""  # the fields that Helm manages, packed; of the operator's monitor only
     content: int = 0  # a hash of everything but the status, if others than Helm and the operator manage fields
     created_at: str = ""
     changed_at: str = field(default="", compare=False)
+
+    @property
+    def deleting(self) -> bool:
+        return self.deleted_at != 0
 
     @property
     def key(self) -> LiveObjectKey:
@@ -197,10 +202,17 @@ def to_live_object(body: JsonObject, *, kind: str, owner: OwnerKey, labels: Obje
         ingress=_live_ingress(body) if kind == "Ingress" else None,
         selector=_pod_selector(body) if kind in WORKLOAD_KINDS else None,
         revision=newest_revision(body) if kind in REVISION_KINDS else "",
-        deleting=bool(text(metadata, "deletionTimestamp")),
+        deleted_at=_deleted_at(metadata),
         created_at=intern(created),
         changed_at=intern(max(written, default=created)),
     )
+
+
+def _deleted_at(metadata: JsonObject) -> int:
+    deleted = text(metadata, "deletionTimestamp")  # when the time to end is over
+    if not deleted:
+        return 0
+    return int(datetime.fromisoformat(deleted).timestamp()) - integer(metadata, "deletionGracePeriodSeconds", 0)
 
 
 def is_standalone(resource: Resource, body: JsonObject) -> bool:

@@ -125,8 +125,8 @@ class XAppMonitor:
         self._expected.pop(owner, None)
         self._unlabelled_objects.pop(owner, None)
 
-    def known_objects(self, owner: OwnerKey) -> frozenset[LiveObjectKey]:
-        return frozenset(self._by_owner.get(owner, ()))
+    def known_objects(self, owner: OwnerKey) -> Mapping[LiveObjectKey, LiveObject]:
+        return {**self._by_owner.get(owner, {})}
 
     @contextlib.contextmanager
     def changes(self, owner: OwnerKey) -> Iterator[asyncio.Event]:

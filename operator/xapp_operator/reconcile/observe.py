@@ -20,6 +20,7 @@ from xapp_operator.domain.planning.plan_input import (
     LabelState,
     ObservedRelease,
     ObservedState,
+    TerminatingState,
 )
 from xapp_operator.errors import (
     ApiUnavailable,
@@ -57,6 +58,7 @@ from xapp_operator.reconcile.stored_releases.deployed_release import (
     is_same_release,
     load_deployed_release,
 )
+from xapp_operator.reconcile.terminating import find_terminating
 from xapp_operator.reconcile.watching.release_watch import LATE_SECONDS
 
 POD_GRACE_SECONDS: Final = 3.0
@@ -90,6 +92,7 @@ class _KnownRelease:
     missing_labels: MissingLabels = field(default_factory=MissingLabels)
     labels: LabelState = field(default_factory=LabelState)
     drift: DriftState | None = None
+    terminating: TerminatingState = field(default_factory=TerminatingState)
 
 
 class Observer:
@@ -132,7 +135,9 @@ class Observer:
             label_outdated = not deleting and await is_label_outdated(xapp, draft, release, context)
         except ReleaseRecordDamaged as error:
             damaged = error
-        known = _KnownRelease(release, draft.release, draft.history, damaged)
+        known = _KnownRelease(
+            release, draft.release, draft.history, damaged, terminating=TerminatingState(draft.terminating)
+        )
         if release is None:
             known = _KnownRelease(None, ReleaseStatus(), (), damaged)
             context.drift.forget(key)
@@ -172,6 +177,7 @@ class Observer:
                 orphans_deleted=draft.orphans_deleted,
                 labels=labels,
                 drift=known.drift,
+                terminating=known.terminating,
             ),
             desired=desired,
             live=live,
@@ -223,7 +229,16 @@ class Observer:
             now=context.clock.now(),
         )
         drift = await self._find_drift(xapp, revision, requested=requested)
-        return replace(known, missing_labels=missing, labels=labels, drift=drift)
+        terminating = self._find_terminating(xapp, draft, revision)
+        return replace(known, missing_labels=missing, labels=labels, drift=drift, terminating=terminating)
+
+    def _find_terminating(self, xapp: XApp, draft: StatusDraft, revision: int) -> TerminatingState:
+        context, key = self._context, xapp.key
+        info = context.release_watch.get_revision(key[0], xapp.release_name, revision)
+        created = 0 if info is None else info.created
+        terminating = find_terminating(key, draft.terminating, context.monitor, created=created)
+        pause = context.correction_backoff.next_repair_at(key) - context.clock.monotonic()
+        return replace(terminating, recreate_at=context.clock.now() + pause)
 
     def without_release(
         self,
@@ -243,6 +258,7 @@ class Observer:
                 tests_running=self._context.test_runs.is_running(xapp.key),
                 namespace_terminating=terminating,
                 orphans_deleted=draft.orphans_deleted,
+                terminating=TerminatingState(draft.terminating),
             ),
             desired=None,
             live=live,

@@ -24,6 +24,7 @@ from xapp_operator.domain.planning.actions import (
     MarkSuperseded,
     Nothing,
     PlainAction,
+    Recreate,
     RejectRequest,
     RejectRollback,
     RepairLabels,
@@ -52,6 +53,7 @@ from xapp_operator.reconcile.status.revision_history import forget_other_revisio
 from xapp_operator.reconcile.status.settled_attempts import settle_attempt
 from xapp_operator.reconcile.status.status_draft import begin_test_run, start_attempt
 from xapp_operator.reconcile.status_reports import StatusReports
+from xapp_operator.reconcile.terminating import note_before_step
 from xapp_operator.reconcile.verbs.deploy import deploy
 from xapp_operator.reconcile.verbs.maintenance import run_maintenance
 from xapp_operator.reconcile.verbs.reject import reject
@@ -220,7 +222,9 @@ class Reconciler:
         generation = request.xapp.metadata.generation
         if attempt is not None and attempt.digests == observation.desired and attempt.generation != generation:
             attempt = replace(attempt, generation=generation)
-        draft = replace(draft, attempt=attempt, release=observation.release, history=observation.history)
+        noted = observation.state.terminating.objects
+        draft = replace(draft, attempt=attempt, terminating=noted)
+        draft = replace(draft, release=observation.release, history=observation.history)
         request.draft = draft.with_handled(request.xapp, *observation.handled)
         return observation
 
@@ -289,7 +293,7 @@ class Reconciler:
                 await delete_orphans(request, context)
             case EndTests():
                 await end_tests(request, context)
-            case UpdateArchiveOwners() | RepairLabels() | CorrectDrift():
+            case UpdateArchiveOwners() | RepairLabels() | CorrectDrift() | Recreate():
                 await run_maintenance(action, request, context, observation)
             case _:
                 assert_never(action)
@@ -313,7 +317,9 @@ class Reconciler:
         unrecorded = self.reports.may_start_unrecorded(request, name, observation)
         if isinstance(action, Install | Upgrade):
             request.draft = replace(request.draft, held_revision=None)
-        request.draft = replace(request.draft, attempt=attempt)
+        noted = note_before_step(action, request.key, before.terminating, context.monitor)
+        unrecorded = unrecorded and noted == before.terminating
+        request.draft = replace(request.draft, attempt=attempt, terminating=noted)
         decision = Wait(Reason.PROGRESSING, _PROGRESS_MESSAGES[name])
         try:
             if not unrecorded:

@@ -146,6 +146,8 @@ class StatusReports:
         if decision.reason != Reason.PROGRESSING or decision.until is None:
             return None
         requested, stored = _is_requested(request, observation), self._stored(request.xapp)
+        if list(request.draft.terminating) != (request.xapp.status.terminating or []):
+            return None  # without the status, the operator would not know of them after a restart
         if not (
             may_stay_unrecorded(stored, attempt.action, requested=requested)
             or may_stay_running(stored, attempt, requested=requested)

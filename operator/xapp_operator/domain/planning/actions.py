@@ -126,6 +126,13 @@ class CorrectDrift:
 
 
 @dataclass(frozen=True, slots=True)
+class Recreate:
+    """Create these objects of the deployed release again, which were being deleted when helm applied them."""
+
+    objects: tuple[DriftedObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Do nothing now. `stalled`: until something changes; otherwise plan again at `until` (seconds since the epoch).
 
@@ -162,7 +169,7 @@ class StartTests:
 
 
 HelmAction: TypeAlias = "Install | Upgrade | Rollback | Uninstall"
-MaintenanceAction: TypeAlias = UpdateArchiveOwners | RepairLabels | CorrectDrift
+MaintenanceAction: TypeAlias = UpdateArchiveOwners | RepairLabels | CorrectDrift | Recreate
 RecordAction: TypeAlias = Adopt | Unlock | Restore | MarkSuperseded
 Rejection: TypeAlias = RejectRollback | RejectRequest
 PlainAction: TypeAlias = RecordAction | Rejection | SaveRepository | DeleteOrphans | EndTests | MaintenanceAction

@@ -49,6 +49,8 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     consists of, because its manifest cannot be read
     any action that changes the release, and tests run;         EndTests
     deleting or suspended, and tests run
+    Wait or Nothing, and objects that were being deleted when   Recreate, with back-off
+    helm applied them are gone
     Wait or Nothing, and objects of the deployed release        RepairLabels, with back-off
     lack labels
     the same, and objects differ from the manifest, with        CorrectDrift, with back-off

@@ -10,6 +10,7 @@ from xapp_operator.domain.planning.actions import (
     Action,
     CorrectDrift,
     MarkSuperseded,
+    Recreate,
     RepairLabels,
     UpdateArchiveOwners,
 )
@@ -25,13 +26,15 @@ def plan_at_rest(inputs: PlanInput) -> Action | None:
 def next_action_at(
     spec: XAppSpec, observed: ObservedState, test: TestRun | None, *, now: float, backoff: Backoff
 ) -> float:
-    """Return when labels are to be repaired, objects compared or corrected, or tests started again.
+    """Return when labels are to be repaired, objects compared, corrected or created again, or tests started again.
 
     Seconds since the epoch; infinity means that only a change brings the next action.
     """
     labels, drift, times = observed.labels, observed.drift, [math.inf]
     if (labels.missing or labels.outdated) and labels.repair_at > now:
         times.append(labels.repair_at)
+    if observed.terminating.gone and observed.terminating.recreate_at > now:
+        times.append(observed.terminating.recreate_at)
     if drift is not None and drift.compare_at is not None:
         times.append(drift.compare_at)
     if drift is not None and drift.correctable and spec.drift_detection.mode == "enabled":
@@ -47,6 +50,13 @@ def _plan_label_repair(inputs: PlanInput) -> Action | None:
     if not _own_release_is_at_rest(inputs) or not labels.repair_due(inputs.now):
         return None
     return RepairLabels(all_objects=labels.outdated)
+
+
+def _plan_recreation(inputs: PlanInput) -> Action | None:
+    terminating = inputs.observed.terminating
+    if not terminating.gone or inputs.now < terminating.recreate_at or not _own_release_is_at_rest(inputs):
+        return None
+    return Recreate(terminating.gone)
 
 
 def _plan_drift_correction(inputs: PlanInput) -> Action | None:
@@ -77,6 +87,7 @@ def _own_release_is_at_rest(inputs: PlanInput) -> bool:
 
 
 _RULES: tuple[Callable[[PlanInput], Action | None], ...] = (
+    _plan_recreation,
     _plan_label_repair,
     _plan_drift_correction,
     _plan_archive_owners,

@@ -12,7 +12,7 @@ from typing import Final
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, XAppSpec
-from xapp_operator.api.status_parts import HookReference, RollbackCause
+from xapp_operator.api.status_parts import HookReference, RollbackCause, TerminatingObject
 from xapp_operator.domain.drift import DriftedObject
 from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.errors import ReleaseRecordDamaged, XAppError
@@ -184,6 +184,15 @@ class DriftState:
 
 
 @dataclass(frozen=True, slots=True)
+class TerminatingState:
+    """Objects of the release that were being deleted when helm applied them, and those of them that are gone now."""
+
+    objects: tuple[TerminatingObject, ...] = ()
+    gone: tuple[DriftedObject, ...] = ()
+    recreate_at: float = 0.0  # not to be created again earlier (seconds since the epoch)
+
+
+@dataclass(frozen=True, slots=True)
 class BegunUninstall:
     """A release that is to stay, although its uninstall has begun."""
 
@@ -214,6 +223,7 @@ class ObservedState:
     labels: LabelState = field(default_factory=LabelState)
     tests_running: bool = False  # a helm process of this operator runs the tests of the chart
     drift: DriftState | None = None  # None: not looked for
+    terminating: TerminatingState = field(default_factory=TerminatingState)
 
 
 @dataclass(frozen=True, slots=True)

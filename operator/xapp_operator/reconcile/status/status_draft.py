@@ -20,7 +20,7 @@ from xapp_operator.api.names import (
     ANNOTATION_ROLLBACK_TO,
     ANNOTATION_TEST_AT,
 )
-from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest, RollbackCause
+from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest, RollbackCause, TerminatingObject
 from xapp_operator.api.status_texts import MESSAGE_MAX
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
@@ -65,6 +65,7 @@ class StatusDraft:
     handled: HandledAnnotations
     test: TestRun | None
     configured_repository: str | None  # name of the ChartRepository, if that has more than a url
+    terminating: tuple[TerminatingObject, ...]
     labelled_revision: int | None  # not stored: the revision that has the registration labels of this generation
     unlocked: bool = False  # not stored: this reconcile unlocked the release
     orphans_deleted: bool = False  # not stored: this reconcile deleted what the release left behind
@@ -85,6 +86,7 @@ class StatusDraft:
             handled=status.handled or HandledAnnotations(),
             test=load_test_run(status.last_test, now=now),
             configured_repository=status.configured_repository,
+            terminating=tuple(status.terminating or ()),
             labelled_revision=release.revision if generation_observed or status.observed_generation == -1 else None,
         )
         return draft if generation_observed or xapp.spec.suspend else draft.after_spec_change(xapp)
@@ -190,6 +192,7 @@ class StatusDraft:
             history=newer.history,
             handled=newer.handled,
             test=newer.test,
+            terminating=newer.terminating,
         )
         if not same_generation:
             return draft.after_spec_change(xapp)

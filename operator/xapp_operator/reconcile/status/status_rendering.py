@@ -33,7 +33,7 @@ from xapp_operator.api.models import (
 )
 from xapp_operator.api.status_parts import HandledAnnotations, Progress, RollbackCause
 from xapp_operator.api.status_texts import CAUSE_MAX, MESSAGE_MAX
-from xapp_operator.common.text import shorten
+from xapp_operator.common.text import format_list, shorten
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import ROLLBACK, UPGRADE, Attempt, AttemptOutcome, DriftState, TestOutcome
 from xapp_operator.domain.planning.progress import NO_RETRIES, SourceRetries, find_progress
@@ -100,6 +100,7 @@ def render_status(
         last_attempt=attempt_to_status(draft.attempt),
         last_test=store_test_run(draft.test),
         held_revision=draft.held_revision,
+        terminating=list(draft.terminating) or None,
         progress=_progress(xapp, draft, decision, live, now=now, retries=retries),
         handled=draft.handled if draft.handled != HandledAnnotations() else None,
         configured_repository=draft.configured_repository,
@@ -253,7 +254,7 @@ def _set_waiting(conditions: ConditionSet, wait: Wait, draft: StatusDraft, xapp:
         if (known := conditions.get(READY)) is None or known.reason == Reason.PROGRESSING:
             conditions.set(READY, status=False, reason=wait.reason, message=wait.message)
         return Phase.SUSPENDED
-    wait = replace(wait, message=_with_rollback_cause(wait, draft))
+    wait = replace(wait, message=_with_terminating(_with_rollback_cause(wait, draft), draft))
     conditions.set(READY, status=False, reason=wait.reason, message=wait.message)
     if wait.stalled:
         conditions.remove(RECONCILING)
@@ -278,6 +279,18 @@ def _with_rollback_cause(wait: Wait, draft: StatusDraft) -> str:
     return shorten(wait.message, CAUSE_MAX - len(why)) + why
 
 
+def _with_terminating(message: str, draft: StatusDraft) -> str:
+    """Return the message of what is not ready; it also says which objects are waited for until they are deleted."""
+    if not draft.terminating or draft.release.revision is None:
+        return message
+    names = format_list((f"{each.kind} {each.name}" for each in draft.terminating), total=len(draft.terminating))
+    told = (
+        f"; still being deleted since before revision {draft.release.revision} was deployed, and created again once "
+        f"gone: {names}"
+    )
+    return shorten(message, CAUSE_MAX - len(told)) + told
+
+
 def _set_settled(conditions: ConditionSet, decision: Nothing, draft: StatusDraft, live: MonitorReport) -> Phase:
     conditions.remove(STALLED)
     if live.status is HealthStatus.HEALTHY:
@@ -287,10 +300,11 @@ def _set_settled(conditions: ConditionSet, decision: Nothing, draft: StatusDraft
             message = f"{message}; {decision.note}"
         conditions.set(READY, status=True, reason=_success_reason(draft), message=message)
         return Phase.DEPLOYED
+    message = _with_terminating(live.message, draft)
     if live.status is HealthStatus.DEGRADED:
         conditions.remove(RECONCILING)
-        conditions.set(READY, status=False, reason=Reason.HEALTH_CHECK_FAILED, message=live.message)
+        conditions.set(READY, status=False, reason=Reason.HEALTH_CHECK_FAILED, message=message)
         return Phase.DEGRADED
-    conditions.set(READY, status=False, reason=Reason.PROGRESSING, message=live.message)
-    conditions.set(RECONCILING, status=True, reason=Reason.PROGRESSING, message=live.message)
+    conditions.set(READY, status=False, reason=Reason.PROGRESSING, message=message)
+    conditions.set(RECONCILING, status=True, reason=Reason.PROGRESSING, message=message)
     return Phase.DEPLOYING

@@ -8,9 +8,9 @@ next comparison. Changes in StatusDraft: `drift_corrected`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject
@@ -37,6 +37,20 @@ _REFUSALS: Final = (AccessDenied, Invalid, QuotaExceeded)
 MAX_OBJECTS: Final = 500
 """Objects that one action corrects; a later one continues."""
 
+ApplyOnce: TypeAlias = Callable[
+    [DriftedObject, ReconcileRequest, ReconcilerContext, Resource, JsonObject], Awaitable[bool]
+]
+"""Applies the manifest of one object, and returns whether it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of objects that were to be applied; `error` is the first one that may pass."""
+
+    objects: tuple[DriftedObject, ...] = ()
+    refusal: CorrectionRefusal | None = None
+    error: BaseException | None = None
+
 
 async def correct_drift(action: CorrectDrift, request: ReconcileRequest, context: ReconcilerContext) -> None:
     """Apply the objects, and record an event with what was corrected; what the cluster refuses becomes one too.
@@ -44,21 +58,40 @@ async def correct_drift(action: CorrectDrift, request: ReconcileRequest, context
     Raises:
         KubeError: when the cluster does not answer.
     """
+    applied = await apply_manifest(action.objects, request, context, _apply_once)
+    if applied is None:
+        return
+    context.drift.record_correction(request.key, applied.objects, applied.refusal)
+    if applied.objects:
+        message = describe_drift(applied.objects)
+        request.draft = replace(request.draft, drift_corrected=message)
+        context.events.record(request.raw, reason=Reason.DRIFT_CORRECTED, message=message)
+    if applied.error is not None:
+        raise applied.error
+
+
+async def apply_manifest(
+    objects: tuple[DriftedObject, ...], request: ReconcileRequest, context: ReconcilerContext, apply_once: ApplyOnce
+) -> Applied | None:
+    """Apply objects of the deployed revision as `apply_once` does, and record an event if the cluster refuses some.
+
+    Return None if another helm works on the release: what it applies is not to be undone.
+    """
     key, namespace, release = request.key, request.namespace, request.xapp.release_name
     revision = request.draft.release.revision or 0
     await context.release_watch.refresh(namespace, release)
     newest = context.release_watch.revisions(namespace, release)[-1:]
     if [(each.revision, each.status) for each in newest] != [(revision, DEPLOYED)]:
-        return  # another helm works on the release: what it applies is not to be undone
+        return None
     record = await read_release_record(context.kube, namespace, release, revision)
     applied = await asyncio.to_thread(load_applied, record.manifest, release=release, namespace=namespace)
     limit = asyncio.Semaphore(MAX_PARALLEL_APPLIES)
 
     async def apply(one: DriftedObject) -> bool:
         async with limit:
-            return await _apply(one, request, context, applied)
+            return await _apply(one, request, context, applied, apply_once)
 
-    objects = action.objects[:MAX_OBJECTS]
+    objects = objects[:MAX_OBJECTS]
     try:
         results = await asyncio.gather(*map(apply, objects), return_exceptions=True)
     finally:
@@ -70,18 +103,14 @@ async def correct_drift(action: CorrectDrift, request: ReconcileRequest, context
         if isinstance(result, _REFUSALS)
     ]
     refusal = next((each for each in refusals if each.denied), refusals[0] if refusals else None)
-    corrected = tuple(one for one, result in zip(objects, results, strict=True) if result is True)
-    context.drift.record_correction(key, corrected, refusal)
-    if corrected:
-        message = describe_drift(corrected)
-        request.draft = replace(request.draft, drift_corrected=message)
-        context.events.record(request.raw, reason=Reason.DRIFT_CORRECTED, message=message)
     if refusal is not None:
         reason = Reason.ACCESS_DENIED if refusal.denied else CORRECTION_REFUSED
         context.events.record(request.raw, event_type="Warning", reason=reason, message=refusal.message)
-    for error in results:
-        if isinstance(error, BaseException) and not isinstance(error, _REFUSALS):
-            raise error
+    return Applied(
+        objects=tuple(one for one, result in zip(objects, results, strict=True) if result is True),
+        refusal=refusal,
+        error=next((e for e in results if isinstance(e, BaseException) and not isinstance(e, _REFUSALS)), None),
+    )
 
 
 def _describe_refusal(one: DriftedObject, error: BaseException) -> CorrectionRefusal:
@@ -102,6 +131,7 @@ async def _apply(
     request: ReconcileRequest,
     context: ReconcilerContext,
     applied: Mapping[ManifestKey, AppliedObject],
+    apply_once: ApplyOnce,
 ) -> bool:
     """Return whether one object was corrected."""
     found = applied.get((one.group, (one.kind, one.namespace, one.name)))
@@ -110,13 +140,13 @@ async def _apply(
     body, api_version = found.body, found.reference.api_version
     try:
         resource = await context.kube.discovery.resource_for(api_version=api_version, kind=one.kind)
-        return await retry_conflicts(lambda: _apply_once(one, request, context, resource=resource, body=body))
+        return await retry_conflicts(lambda: apply_once(one, request, context, resource, body))
     except (Conflict, NotFound):
         return False
 
 
 async def _apply_once(
-    one: DriftedObject, request: ReconcileRequest, context: ReconcilerContext, *, resource: Resource, body: JsonObject
+    one: DriftedObject, request: ReconcileRequest, context: ReconcilerContext, resource: Resource, body: JsonObject
 ) -> bool:
     client = context.impersonation.client_for(request.xapp)
     namespace = one.namespace if resource.namespaced else None
@@ -129,9 +159,18 @@ async def _apply_once(
             released = await release_lists(client, resource, live, body, kept=one.kept, untouched=ignored.paths)
             live = released.body
         body = body_to_apply(body, live, one.kept)
-    stored = await client.apply(resource, one.name, body, namespace=namespace, field_manager=HELM_MANAGER)
-    if one.missing:
-        await patch_labels(request, context, UnlabelledObject(resource, namespace, one.name))
-    else:
+        stored = await client.apply(resource, one.name, body, namespace=namespace, field_manager=HELM_MANAGER)
         await context.monitor.update_object(resource, stored)
+    else:
+        await create_object(one, request, context, resource, body)
     return True
+
+
+async def create_object(
+    one: DriftedObject, request: ReconcileRequest, context: ReconcilerContext, resource: Resource, body: JsonObject
+) -> None:
+    """Apply the manifest of an object that does not exist, and label it."""
+    client = context.impersonation.client_for(request.xapp)
+    namespace = one.namespace if resource.namespaced else None
+    await client.apply(resource, one.name, body, namespace=namespace, field_manager=HELM_MANAGER)
+    await patch_labels(request, context, UnlabelledObject(resource, namespace, one.name))

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from xapp_operator.domain.planning.actions import CorrectDrift, MaintenanceAction, RepairLabels, UpdateArchiveOwners
+from xapp_operator.domain.planning.actions import (
+    CorrectDrift,
+    MaintenanceAction,
+    Recreate,
+    RepairLabels,
+    UpdateArchiveOwners,
+)
 from xapp_operator.errors import KubeError
 from xapp_operator.reconcile.observe import Observation
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.verbs.correct_drift import correct_drift
+from xapp_operator.reconcile.verbs.recreate import recreate
 from xapp_operator.reconcile.verbs.repair_labels import repair_labels
 
 OWNERS_NOT_WRITTEN: Final = "ArchiveOwnersNotWritten"
@@ -30,6 +37,8 @@ async def run_maintenance(
             await repair_labels(action, request, context, observation.missing_labels.objects)
         case CorrectDrift():
             await correct_drift(action, request, context)
+        case Recreate():
+            await recreate(action, request, context)
         case _:
             assert_never(action)
 

@@ -195,7 +195,7 @@ async def _delete_labelled_of_kind(
     if not resource.namespaced:
         return await _delete_labelled_in(request, context, resource, None)
     kept, monitor = await _delete_labelled_in(request, context, resource, request.namespace), context.monitor
-    known = monitor.known_objects(request.key) | {each.key for each in monitor.release_objects(request.key)}
+    known = {*monitor.known_objects(request.key), *(each.key for each in monitor.release_objects(request.key))}
     namespaces = {key[1] for key in known if key[0] == resource.kind}
     others: list[str | None] = [*sorted(namespaces - {"", request.namespace})]
     if not monitor.has_inventory(request.key):

@@ -17,6 +17,7 @@ from xapp_operator.domain.planning.actions import (
     Install,
     MarkSuperseded,
     Nothing,
+    Recreate,
     RepairLabels,
     Restore,
     Rollback,
@@ -115,4 +116,5 @@ AT: Mapping[str, At] = {
     ),
     "drifted": At(Nothing, release="deployed", attempt=Outcome.SUCCEEDED),
     "correcting drift": At(CorrectDrift, release="deployed", attempt=Outcome.SUCCEEDED),
+    "creating objects again": At(Recreate, release="deployed", attempt=Outcome.RELEASED),
 }

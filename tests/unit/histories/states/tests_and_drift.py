@@ -6,7 +6,8 @@ from tests.support.helm_tests import ENABLED, ENDLESS, FAILS, deploy, wait_runni
 from tests.unit.histories.situations.actions import CORRECT, set_live_tag
 from tests.unit.histories.states.deploying import INSTALLED, install
 from tests.unit.histories.states.scene import Scene, State
-from xapp_operator.domain.planning.actions import CorrectDrift, EndTests, StartTests
+from tests.unit.histories.test_terminating_objects import install_over, let_go
+from xapp_operator.domain.planning.actions import CorrectDrift, EndTests, Recreate, StartTests
 
 
 async def start_tests(scene: Scene) -> None:
@@ -63,6 +64,13 @@ async def correct_drift(scene: Scene) -> None:
     await scene.until(held)
 
 
+async def recreate(scene: Scene) -> None:
+    await install_over(scene.history)
+    held = scene.hold(Recreate, "PATCH", "/configmaps/")
+    let_go(scene.history)
+    await scene.until(held)
+
+
 def put_the_object_right(scene: Scene) -> None:
     if scene.history.live_tags == {"theirs", "one"}:
         set_live_tag(scene.history, "one")
@@ -80,4 +88,5 @@ STATES = {
     "rolled back after failed tests": State(be_rolled_back_after_tests, end="Stalled TestFailed", change=PASSES),
     "drifted": State(drift, end=INSTALLED, recover=put_the_object_right),
     "correcting drift": State(correct_drift, end=INSTALLED),
+    "creating objects again": State(recreate, end=INSTALLED),
 }
