@@ -48,7 +48,7 @@ from xapp_operator.reconcile.finalizers import Finalizers
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.plan_basis import PlanBasis
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.removals import explain_left_release
+from xapp_operator.reconcile.removals import tell_what_is_left
 from xapp_operator.reconcile.status.revision_history import forget_other_revisions
 from xapp_operator.reconcile.status.settled_attempts import settle_attempt
 from xapp_operator.reconcile.status.status_draft import begin_test_run, start_attempt
@@ -367,8 +367,7 @@ class Reconciler:
             message = observation.missing_labels.error.message
             context.events.record(request.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=message)
         if xapp.metadata.deletion_timestamp is not None and isinstance(decision, Nothing):
-            if (left := explain_left_release(xapp.spec, observation)) is not None:
-                context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=left)
+            tell_what_is_left(request, context, observation)
             await context.archive_owners.leave(xapp)
             self.finalizers.set_removed(xapp)
             return

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from typing import Final
 
 from xapp_operator.api.models import XAppSpec
 from xapp_operator.api.names import LABEL_XAPP
+from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.plan_input import UNINSTALLING, BegunUninstall
 from xapp_operator.reconcile.observe import Observation
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.terminating import objects_being_deleted
+
+STILL_HELD: Final = (
+    "the release is uninstalled, but these objects are still being deleted, because a finalizer or a pod holds them: "
+)
 
 
 class Removals:
@@ -36,6 +44,19 @@ class Removals:
     def forget(self, uid: str) -> None:
         """Forget an XApp that is gone, or whose name another one has now."""
         self._events.pop(uid, None)
+
+
+def tell_what_is_left(request: ReconcileRequest, context: ReconcilerContext, observation: Observation) -> None:
+    """Record an event if a release stays although its XApp is deleted, and one of objects that something holds."""
+    state, xapp = observation.state, request.xapp
+    if (left := explain_left_release(xapp.spec, observation)) is not None:
+        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=left)
+    if xapp.spec.deletion_policy == "Orphan" or state.release is not None or state.namespace_terminating:
+        return
+    held = [f"{each.key[0]}/{each.key[2]}" for each in objects_being_deleted(request.key, context.monitor)]
+    if held:
+        message = f"{STILL_HELD}{format_list(held, total=len(held))}"
+        context.events.record(request.raw, reason="LeftBehind", message=message)
 
 
 def explain_left_release(spec: XAppSpec, observation: Observation) -> str | None:

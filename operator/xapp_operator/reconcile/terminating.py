@@ -57,12 +57,14 @@ def note_before_step(
     if isinstance(action, Uninstall):
         return noted
     known = {(each.kind, each.namespace, each.name) for each in noted}
-    found = (
-        _note(live.key, live)
-        for live in monitor.known_objects(key).values()
-        if live.deleting and live.key not in known and live.health.kind not in _OF_CONTROLLERS
-    )
-    return (*noted, *sorted(found, key=lambda each: (each.kind, each.namespace, each.name)))[:TERMINATING_MAX]
+    found = (_note(each.key, each) for each in objects_being_deleted(key, monitor) if each.key not in known)
+    return (*noted, *found)[:TERMINATING_MAX]
+
+
+def objects_being_deleted(key: NamespacedName, monitor: XAppMonitor) -> list[LiveObject]:
+    """Return the objects of the XApp that watches show as being deleted, without those of controllers."""
+    found = (each for each in monitor.known_objects(key).values() if each.deleting)
+    return sorted((each for each in found if each.key[0] not in _OF_CONTROLLERS), key=lambda each: each.key)
 
 
 def _was_deleted_before(live: LiveObject, created: int) -> bool:

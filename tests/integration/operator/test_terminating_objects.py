@@ -144,3 +144,13 @@ def test_an_object_that_a_person_deletes_later_stays_away(xapps: XAppClient) -> 
     xapps.wait_until(lambda: "DriftDetected" in xapps.event_reasons(), what="the drift", xapp="hello")
     assert xapps.get("configmap", "hello-kept") is None
     assert "terminating" not in xapps.status("hello")
+
+
+def test_the_end_of_an_xapp_tells_what_a_finalizer_holds(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(templates__kept=KEPT)))
+    xapps.wait_ready("hello")
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    found = json.loads(xapps.kubectl("get", "events", "--field-selector=reason=LeftBehind", "-o", "json"))["items"]
+    (message,) = (each["message"] for each in found)
+    assert message.endswith(": ConfigMap/hello-kept")
+    let_go(xapps, "configmap", "hello-kept")

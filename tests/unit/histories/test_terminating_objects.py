@@ -248,3 +248,25 @@ def test_the_cluster_refuses_to_create_the_object_again(settings: Settings, refu
         assert await cluster.wait_for(lambda: is_ready(history), seconds=60.0)
 
     assert events(run_history(settings, play), "Recreated") == RECREATED
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_the_end_of_an_xapp_tells_which_objects_are_still_being_deleted(settings: Settings, held: bool) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await install(history)
+        if held:
+            hold(history)
+        await cluster.wait(5.0)
+        cluster.server.lag = 0.0
+        history.delete()
+        assert await cluster.wait_for(lambda: cluster.xapp() is None, seconds=60.0)
+        history.removed.clear()  # what is left is told of
+        if held:
+            let_go(history)
+
+    told = (
+        "the release is uninstalled, but these objects are still being deleted, because a finalizer or a pod holds "
+        "them: ConfigMap/hello"
+    )
+    assert events(run_history(settings, play), "LeftBehind") == ([("Normal", told)] if held else [])
