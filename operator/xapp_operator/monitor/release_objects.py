@@ -84,7 +84,10 @@ def why_unknown(expected: ExpectedObject, *, listed: Resource | None, refused: R
     if not is_custom_group(expected.group_kind[0]):
         return ""
     if refused is None:
-        return "its health is unknown: the cluster does not serve its kind, or it is not watched yet"
+        return (
+            "its health is unknown: the cluster does not serve its kind, or it is not watched yet. If the "
+            f"CustomResourceDefinition for {expected.api_version} is gone, install it"
+        )
     if not refused.has_status:
         return ""
     return (

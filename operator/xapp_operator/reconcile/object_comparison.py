@@ -61,8 +61,7 @@ class Comparison:
     """What a comparison found; `unknown` is why it failed, with `denied` for want of a right.
 
     `managed` means that Helm manages every field that it would manage after an apply: these, packed. `replicas_differ`
-    means that the result depends on whether something scales the object. `unserved` means that the cluster does not
-    serve the kind in the version of the manifest.
+    means that the result depends on whether something scales the object.
     """
 
     drift: DriftedObject | None = None
@@ -70,13 +69,12 @@ class Comparison:
     denied: bool = False
     managed: bytes = b""
     replicas_differ: bool = False
-    unserved: bool = False
 
     @property
     def may_become_wrong(self) -> bool:
         """Return whether it depends on what no watch tells: what scales it, a policy of admission, or served kinds."""
         refused = self.drift is not None and bool(self.drift.refusal)
-        return self.replicas_differ or refused or self.unserved or bool(self.unknown)
+        return self.replicas_differ or refused or bool(self.unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,7 @@ class ObjectComparer:
         try:
             resource = await self._kube.discovery.resource_for(api_version=api_version, kind=kind)
         except NotFound:
-            return Comparison(unserved=True)
+            return _unserved(found, api_version)
         target = namespace if resource.namespaced else None
         try:
             live = await self._client.get(resource, name, namespace=target)
@@ -145,7 +143,7 @@ class ObjectComparer:
             if found.expires or parse_ignored(body).all:
                 return Comparison()  # it may be gone
             if (api_version, kind) not in await self._kube.discovery.served_kinds():
-                return Comparison(unserved=True)
+                return _unserved(found, api_version)
             return Comparison(replace(drifted, missing=True))
         return await self._compare_live(live, body, resource, drifted)
 
@@ -285,6 +283,11 @@ def _protect(replaced: tuple[ReplacedItem, ...], untouched: tuple[Path, ...]) ->
 def _with_owners(managers: tuple[str, ...], replaced: Iterable[ReplacedItem]) -> tuple[str, ...]:
     owners = (name for each in replaced for name in each.managers)
     return tuple(dict.fromkeys((*managers, *owners)))[:MANAGERS_NAMED_MAX]
+
+
+def _unserved(found: ReleaseObject, api_version: str) -> Comparison:
+    kind, _, name = found.key
+    return Comparison(unknown=f"{kind} {name}: the cluster does not serve its kind of {api_version}")
 
 
 def denied_by_admission(error: AccessDenied) -> str | None:

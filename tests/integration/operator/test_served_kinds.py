@@ -10,6 +10,7 @@ import pytest
 from tests.localcluster import Cluster
 from tests.support.charts import chart_archive
 from tests.support.operator import OperatorProcess
+from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
 
 pytestmark = pytest.mark.integration
@@ -101,3 +102,19 @@ def test_a_kind_that_was_away_when_the_operator_started(
     xapps.apply(widget)
     wait_health(xapps, "Healthy", "")
     xapps.wait_ready("hello")
+
+
+def test_an_upgrade_from_a_revision_with_a_kind_that_is_gone(xapps: XAppClient, widgets: WidgetKind) -> None:
+    widgets.serve("v1")
+    widget = WIDGET.format(group=widgets.group, version="v1")
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(templates__widget=widget)))
+    xapps.wait_ready("hello")
+    xapps.cluster.kubectl("delete", widgets.crd)
+    wait_health(xapps, "Unknown", "is gone, install it")
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_until(
+        lambda: xapps.status("hello")["release"]["revision"] == 2, what="the second revision", xapp="hello"
+    )
+    xapps.wait_ready("hello")
+    assert "UnservedKindsRemoved" in xapps.event_reasons()
+    assert "UpgradeFailed" not in xapps.event_reasons()

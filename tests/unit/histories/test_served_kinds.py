@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.fakes.api_server import Target
+from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, History, run_history
 from tests.support.fakes.kinds import DISCOVERY, KINDS, discovery_of_kinds
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import store
+from tests.unit.histories.test_removals import events
 from xapp_operator.config import Settings
 from xapp_operator.kube import discovery
 
@@ -55,5 +59,81 @@ def test_a_kind_that_is_away_when_the_operator_starts(
             lambda: history.outcome.startswith("Ready") and cluster.server.find("widgets", "hello") is not None,
             seconds=1.5 * settings.resync_seconds,
         )
+
+    run_history(settings, play)
+
+
+NO_MATCHES = (
+    "UPGRADE FAILED: unable to build kubernetes objects from {whose} release manifest: resource mapping not found for "
+    'name: "hello" namespace: "" from "": no matches for kind "Widget" in version "example.com/v1"'
+)
+
+
+async def lose_the_kind(history: History, monkeypatch: pytest.MonkeyPatch, **spec: Any) -> None:
+    """Deploy an object of a kind whose definition is deleted then, and the object with it."""
+    cluster, served = history.cluster, DISCOVERY["/apis"]
+    history.create(archive=store(history, cm=CONFIGMAP, widget=TEMPLATE), **spec)
+    assert await cluster.wait_for(lambda: history.outcome.startswith("Ready"), seconds=60.0)
+    others = [each for each in served["items"] if each["metadata"]["name"] != GROUP[0]]
+    monkeypatch.setitem(DISCOVERY, "/apis", {**served, "items": others})
+    cluster.server.delete(WIDGET, {})
+    await cluster.wait(10.0)
+
+
+def manifests(history: History) -> list[bool]:
+    """Return which stored revisions have the object."""
+    return ["kind: Widget" in each["manifest"] for each in history.records]
+
+
+def test_an_upgrade_from_a_revision_with_a_kind_that_is_gone(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """helm reads the old manifest first, and would never get to the new one, which does not have the kind."""
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await lose_the_kind(history, monkeypatch)
+        cluster.helm.faults = [Fault(NO_MATCHES.format(whose="current"))]
+        history.edit(archive=store(history, cm=CONFIGMAP))
+        assert await cluster.wait_for(lambda: history.outcome == "Ready UpgradeSucceeded", seconds=15.0)
+        assert manifests(history) == [False, False]
+
+    history = run_history(settings, play)
+    assert events(history, "UpgradeFailed") == []
+    told = (
+        "upgraded without the objects in revision 1 that helm could not read: the cluster does not serve kind Widget "
+        "of example.com/v1, which the revision in force has: install its CustomResourceDefinition"
+    )
+    assert events(history, "UnservedKindsRemoved") == [("Normal", told)]
+
+
+def test_an_upgrade_to_a_kind_that_is_gone_leaves_the_record_as_it_is(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await lose_the_kind(history, monkeypatch)
+        current, new = (Fault(NO_MATCHES.format(whose=each)) for each in ("current", "new"))
+        cluster.helm.faults = [current, new] * 20
+        history.set_tag("two")
+        await cluster.wait(20.0)
+        message = (cluster.condition("Ready") or {})["message"]
+        assert "kind Widget of example.com/v1, which the new manifest has" in message
+        assert manifests(history) == [True]
+        await cluster.wait(60.0)
+
+    run_history(settings, play)
+
+
+def test_it_is_not_known_whether_an_object_of_a_kind_that_is_gone_has_drifted(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play(history: History) -> None:
+        await lose_the_kind(history, monkeypatch, driftDetection={"mode": "warn"})
+        history.annotate("reconcile-at")
+        await history.cluster.wait(10.0)
+        drifted = history.cluster.condition("Drifted") or {}
+        assert (drifted["status"], drifted["reason"]) == ("Unknown", "DriftUnknown")
+        assert drifted["message"].endswith("Widget hello: the cluster does not serve its kind of example.com/v1")
 
     run_history(settings, play)

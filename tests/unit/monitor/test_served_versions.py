@@ -17,7 +17,10 @@ from xapp_operator.kube.watch import watch_cache
 __all__ = ["setup"]
 
 V2 = ref("Widget", api_version=f"{GROUP}/v2")
-UNSERVED = "Widget it: its health is unknown: the cluster does not serve its kind, or it is not watched yet"
+UNSERVED = (
+    "Widget it: its health is unknown: the cluster does not serve its kind, or it is not watched yet. If the "
+    f"CustomResourceDefinition for {GROUP}/v1 is gone, install it"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +107,7 @@ async def test_a_version_that_was_dropped_too_is_not_watched_instead(setup: Setu
     await watch_widget(setup)
     await serve(setup)
     await setup.expect(V2)
-    assert setup.health() == (HealthStatus.UNKNOWN, UNSERVED)
+    assert setup.health() == (HealthStatus.UNKNOWN, UNSERVED.replace("v1", "v2"))
     assert not any(f"{GROUP}/v2/" in each for each in setup.server.paths)
 
 

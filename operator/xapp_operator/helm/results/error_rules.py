@@ -37,6 +37,10 @@ _EXECUTION_ERROR: Final = re.compile(r"execution error (?:at|in) \((?P<where>[^(
 _TEMPLATE_FAILURE: Final = re.compile(
     r"executing \"[^\"]*\" at <|no template \"[^\"]*\" associated with template", re.DOTALL
 )
+_OWNERS_OF_KINDS: Final = {
+    "from current release manifest": ", which the revision in force has",
+    "from new release manifest": ", which the new manifest has (helm installs the folder crds of a chart only once)",
+}
 _RECORD_STEP: Final = re.compile(r"(?:create|update): failed to (?:create|update): ")
 _FORBIDDEN: Final = re.compile(
     r"User \"(?P<user>[^\"]*)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]*)\" in API group "
@@ -120,6 +124,14 @@ def _forbidden(matched: re.Match[str], *, who: str) -> str:
     group = f" of API group {matched['group']}" if matched["group"] else ""
     where = f"in namespace {matched['namespace']}" if matched["namespace"] else "at the cluster scope"
     return f"{who} may not {matched['verb']} {matched['resource']}{group} {where}"
+
+
+def _kind_not_served(matched: re.Match[str], message: str) -> XAppError:
+    whose = next((text for start, text in _OWNERS_OF_KINDS.items() if start in message), "")
+    return KindNotServed(
+        f"the cluster does not serve kind {matched['kind']} of {matched['version']}{whose}: install its "
+        "CustomResourceDefinition"
+    )
 
 
 def _object_too_large(_: re.Match[str], message: str) -> XAppError:
@@ -210,10 +222,7 @@ _ERROR_RULES: Final = tuple(
         ),
         (
             r"no matches for kind \"(?P<kind>[^\"]*)\" in version \"(?P<version>[^\"]*)\"",
-            _error(
-                KindNotServed,
-                "the cluster does not serve kind {kind} of {version}: install its CustomResourceDefinition",
-            ),
+            _kind_not_served,
         ),
         (
             r"release: already exists|no revision for release|no release provided",

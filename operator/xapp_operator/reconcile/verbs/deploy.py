@@ -20,7 +20,7 @@ from xapp_operator.api.status_parts import HandledAnnotations
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.domain.planning.actions import Install, Upgrade
 from xapp_operator.domain.planning.plan_input import DEPLOYED, Attempt, AttemptOutcome, Digests
-from xapp_operator.errors import KubeError, NotFound, ReleaseRecordDamaged, XAppError
+from xapp_operator.errors import KindNotServed, KubeError, NotFound, ReleaseRecordDamaged, XAppError
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.releases.release_index import RevisionInfo, revisions_to_prune
@@ -37,6 +37,7 @@ from xapp_operator.reconcile.status.status_rendering import FAILURE_REASONS, SUC
 from xapp_operator.reconcile.verbs.ownership import require_free_objects
 from xapp_operator.reconcile.verbs.release_lists import run_with_released_lists
 from xapp_operator.reconcile.verbs.repair_labels import label_release
+from xapp_operator.reconcile.verbs.unserved_kinds import upgrade_without_unserved_kinds
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.reconcile.work.xapp_tasks import StepInterrupted
 from xapp_operator.telemetry.logs import get_logger
@@ -376,7 +377,14 @@ async def _run_helm(
     _drop_large_values(request, context)
     if isinstance(action, Install):
         return await context.helm.install(helm_request, slot=slot)
-    return await run_with_released_lists(request, context, lambda: context.helm.upgrade(helm_request, slot=slot))
+
+    async def upgrade(place: HelmSlot | None) -> ReleaseResult:
+        return await run_with_released_lists(request, context, lambda: context.helm.upgrade(helm_request, slot=place))
+
+    try:
+        return await upgrade(slot)
+    except KindNotServed as refused:
+        return await upgrade_without_unserved_kinds(request, context, refused, lambda: upgrade(None))
 
 
 def _release_status(request: ReconcileRequest, digests: Digests, result: ReleaseResult) -> ReleaseStatus:

@@ -6,7 +6,6 @@ release cleared.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
@@ -30,7 +29,6 @@ from xapp_operator.errors import (
 )
 from xapp_operator.helm.manifest import is_kept
 from xapp_operator.helm.processes.slots import HelmSlot
-from xapp_operator.helm.releases.release_storage import release_secret_name, remove_unserved_kinds
 from xapp_operator.helm.requests import LeftObject, LeftReason, UninstallRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.kube.resources import SECRETS, Resource
@@ -38,6 +36,7 @@ from xapp_operator.reconcile.reconcile_context import ReconcilerContext, Reconci
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import fail_attempt, run_step
 from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
+from xapp_operator.reconcile.verbs.unserved_kinds import remove_from_newest
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
 LEFT_MESSAGES: Final = {
@@ -285,14 +284,6 @@ async def _uninstall_served_kinds(
         namespaced, cluster_scoped = await discovery.namespaced_resources(), await discovery.cluster_scoped_resources()
         await _delete_labelled_objects(request, context, (*namespaced, *cluster_scoped))
         return ()
-    except KindNotServed:
-        # Helm stops at a kind whose definition was deleted, and its objects with it. Remove it from the release record.
-        client, name = context.impersonation.client_for(request.xapp), request.xapp.release_name
-        newest = context.release_watch.revisions(request.namespace, name)[-1]
-        secret = await client.get(SECRETS, release_secret_name(name, newest.revision), namespace=request.namespace)
-        served = await context.kube.discovery.served_kinds()
-        changed = await asyncio.to_thread(remove_unserved_kinds, secret, served=served)
-        if changed is None:
-            raise
-        await client.replace(SECRETS, changed, namespace=request.namespace)
+    except KindNotServed as refused:
+        await remove_from_newest(request, context, refused)
         return await context.helm.uninstall(helm_request)

@@ -261,6 +261,22 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         ("kind Foo of foo.io/v1", "CustomResourceDefinition"),
     ),
     (
+        "missing-kind-of-the-revision-in-force",
+        "Error: UPGRADE FAILED: unable to build kubernetes objects from current release manifest: resource mapping not "
+        'found for name: "a" namespace: "" from "": no matches for kind "Foo" in version "foo.io/v1"\n',
+        KindNotServed,
+        False,
+        ("kind Foo of foo.io/v1, which the revision in force has: install its CustomResourceDefinition",),
+    ),
+    (
+        "missing-kind-of-the-new-manifest",
+        "Error: UPGRADE FAILED: unable to build kubernetes objects from new release manifest: resource mapping not "
+        'found for name: "a" namespace: "" from "": no matches for kind "Foo" in version "foo.io/v1"\n',
+        KindNotServed,
+        False,
+        ("kind Foo of foo.io/v1, which the new manifest has", "only once", "CustomResourceDefinition"),
+    ),
+    (
         "missing-kind-at-uninstall",
         'level=DEBUG msg="uninstall: Failed to delete release" error="[unable to build kubernetes objects for delete: '
         'resource mapping not found for name: \\"w\\" namespace: \\"\\" from \\"\\": no matches for kind \\"Widget\\" '
