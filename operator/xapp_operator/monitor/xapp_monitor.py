@@ -286,8 +286,9 @@ class XAppMonitor:
         return True
 
     def interruption(self, owner: OwnerKey) -> KubeError | None:
-        """Return why a kind of the release of `owner`, or a built-in one, is not shown as it is now."""
-        kinds = (self._kinds.get(each.group_kind) for each in self._expected.get(owner, ()))
+        """Return why a kind of the release of `owner`, or a built-in one, is not shown; not one that is not served."""
+        named = dict.fromkeys(each.group_kind for each in self._expected.get(owner, ()))
+        kinds = (self._kinds.get(each) for each in named if each not in self._unserved)
         caches = (self._caches[each.group_resource] for each in (*WATCHED_RESOURCES, *filter(None, kinds)))
         return next(filter(None, (each.interruption for each in caches)), None)
 

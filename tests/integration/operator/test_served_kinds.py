@@ -118,3 +118,19 @@ def test_an_upgrade_from_a_revision_with_a_kind_that_is_gone(xapps: XAppClient, 
     xapps.wait_ready("hello")
     assert "UnservedKindsRemoved" in xapps.event_reasons()
     assert "UpgradeFailed" not in xapps.event_reasons()
+
+
+def test_a_rollback_of_a_revision_with_a_kind_that_is_gone(xapps: XAppClient, widgets: WidgetKind) -> None:
+    """It is due although no watch shows the kind any more."""
+    widgets.serve("v1")
+    widget = WIDGET.format(group=widgets.group, version="v1")
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), timeout="10s"))
+    xapps.wait_ready("hello")
+    failing = workload_chart(templates__widget=widget)
+    xapps.apply(xapps.uploaded_manifest("hello", failing, timeout="10s", values={"fail": "ErrImagePull"}))
+    xapps.wait_until(
+        lambda: xapps.status("hello")["release"]["revision"] == 2, what="the second revision", xapp="hello"
+    )
+    xapps.cluster.kubectl("delete", widgets.crd)
+    xapps.wait_stalled("hello")
+    assert xapps.status("hello")["history"][0]["action"] == "Rollback"

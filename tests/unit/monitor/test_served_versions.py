@@ -58,6 +58,7 @@ async def test_what_the_watch_of_a_dropped_version_has_shown_no_longer_counts(se
     await setup.monitor.watch_kinds(OWNER)
     assert setup.health() == (HealthStatus.UNKNOWN, UNSERVED)
     assert [(each.live, each.watched) for each in setup.monitor.release_objects(OWNER)] == [(None, False)]
+    assert setup.monitor.interruption(OWNER) is None  # nothing comes that could be waited for
     assert setup.monitor.find_unlabelled(OWNER, {"a": "b"}) == []
 
 
