@@ -14,7 +14,6 @@ from typing import Final, Literal, Self, Unpack, cast
 from xapp_operator.api.json import Json, JsonObject, encode_json, obj, text
 from xapp_operator.common.off_loop import run_sized
 from xapp_operator.config import Settings
-from xapp_operator.errors import ApiUnavailable
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials, ConnectionInfo
 from xapp_operator.kube.discovery import Discovery
@@ -59,16 +58,10 @@ class KubeClient:
     """
 
     def __init__(
-        self,
-        transport: ApiTransport,
-        *,
-        identity: RequestIdentity = OWN_IDENTITY,
-        discovery: Discovery | None = None,
-        may_write: Callable[[], bool] = lambda: True,
+        self, transport: ApiTransport, *, identity: RequestIdentity = OWN_IDENTITY, discovery: Discovery | None = None
     ) -> None:
         self._transport = transport
         self._identity = identity
-        self._may_write = may_write
         self.discovery = discovery or Discovery(self._fetch_discovery)
 
     @classmethod
@@ -110,15 +103,11 @@ class KubeClient:
         return self._with_identity(self._identity.impersonating(user))
 
     def writing_while(self, may_write: Callable[[], bool]) -> KubeClient:
-        """Return a client with the same identity that sends a request other than GET only while `may_write` allows it.
-
-        Otherwise it raises ApiUnavailable. An operator that was stopped while another one has taken over may not act on
-        what it knew before.
-        """
-        return KubeClient(self._transport, identity=self._identity, discovery=self.discovery, may_write=may_write)
+        """Return a client with the same identity whose writes are refused while `may_write` returns False."""
+        return self._with_identity(self._identity.writing_while(may_write))
 
     def _with_identity(self, identity: RequestIdentity) -> KubeClient:
-        return KubeClient(self._transport, identity=identity, discovery=self.discovery, may_write=self._may_write)
+        return KubeClient(self._transport, identity=identity, discovery=self.discovery)
 
     def service_proxy(self) -> ServiceProxy:
         """Return a client of the API server's proxy to Services, with the identity of this client."""
@@ -195,17 +184,11 @@ class KubeClient:
             Invalid: when the schema, a validation rule or an admission policy rejects it; names the fields.
         """
         path = resource.path(namespace=target_namespace(resource, body, namespace))
-        return await self._request_object(
-            "POST", path, params=write_params(dry_run=dry_run), headers=JSON_HEADERS, body=body
-        )
+        params = write_params(dry_run=dry_run)
+        return await self._request_object("POST", path, params=params, headers=JSON_HEADERS, body=body)
 
     async def replace(
-        self,
-        resource: Resource,
-        body: JsonObject,
-        *,
-        namespace: str | None = None,
-        dry_run: bool = False,
+        self, resource: Resource, body: JsonObject, *, namespace: str | None = None, dry_run: bool = False
     ) -> JsonObject:
         """Replace an object with `body` and return it as stored.
 
@@ -370,10 +353,7 @@ class KubeClient:
 
         Raises:
             KubeError: for a status of 400 or more.
-            ApiUnavailable: for a write that is not allowed now (see `writing_while`).
         """
-        if method != "GET" and not self._may_write():
-            raise ApiUnavailable("this operator has lost its Lease, so it writes nothing any more")
         request = ApiRequest(
             method, path, params=params or {}, headers=headers or {}, body=body, timeout_seconds=timeout_seconds
         )

@@ -12,7 +12,7 @@ import io
 import random
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -57,6 +57,8 @@ class RequestIdentity:
     impersonated_user: str | None = None
     for_caller: bool = False
     """Whether somebody else, who alone sees its error, asked for the request. With a token that is always so."""
+    may_write: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
+    """Returns whether requests that change something may be sent now; None: always."""
 
     @classmethod
     def from_token(cls, token: str) -> RequestIdentity:
@@ -81,6 +83,22 @@ class RequestIdentity:
         if not user or not user.isprintable():
             raise Unauthenticated("the user to impersonate is malformed: it must be printable text")
         return replace(self, impersonated_user=user)
+
+    def writing_while(self, may_write: Callable[[], bool]) -> RequestIdentity:
+        """Return this identity with a condition for its writes.
+
+        An operator that was stopped while another one has taken over must not act on what it knew before.
+        """
+        return replace(self, may_write=may_write)
+
+    def check_write(self, method: str) -> None:
+        """Check that a request with `method` may be sent now.
+
+        Raises:
+            ApiUnavailable: when it may not.
+        """
+        if method not in SAFE_METHODS and self.may_write is not None and not self.may_write():
+            raise ApiUnavailable("this operator has lost its Lease, so it writes nothing any more")
 
     @property
     def uses_own_credentials(self) -> bool:
@@ -139,13 +157,14 @@ class ApiTransport:
         retry waits for as long as the server asks, up to `RETRY_AFTER_MAX_SECONDS`.
 
         Raises:
-            ApiUnavailable: when there is no response within `request.timeout_seconds`.
+            ApiUnavailable: when there is no response within `request.timeout_seconds`, or `identity` may not write now.
         """
         deadline = time.monotonic() + request.timeout_seconds
         attempt = 1
         refreshed = False
         while True:
             wait = Backoff(RETRY_FIRST_SECONDS, RETRY_AFTER_MAX_SECONDS).jittered(attempt)
+            identity.check_write(request.method)
             try:
                 response = await self._send_once(request, identity=identity, seconds=deadline - time.monotonic())
             except TimeoutError as error:

@@ -393,6 +393,7 @@ class FakeTransport(ApiTransport):
 
     async def send(self, request: ApiRequest, *, identity: RequestIdentity) -> ApiResponse:
         await asyncio.sleep(self.latency(request))
+        identity.check_write(request.method)
         self.requests.append(request)
         done = self._around_write(request) if request.method not in _READS else None
         try:

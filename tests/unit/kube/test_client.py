@@ -347,7 +347,7 @@ async def test_a_client_writes_only_while_it_may(cluster: FakeCluster) -> None:
     """Whoever it acts as: also as the identity of an XApp."""
     leads = True
     client = cluster.kube.writing_while(lambda: leads)
-    for each in (client, client.impersonate("jane"), client.with_token("token"), client.for_callers()):
+    for each in (client, client.impersonate("jane"), client.for_callers()):
         leads = True
         await each.create(NAMESPACES, {"metadata": {"name": "x"}}, dry_run=True)
         leads = False

@@ -87,6 +87,20 @@ async def test_a_throttled_write_is_repeated_after_retry_after(connect: Connect)
     assert times[1] - times[0] >= 1
 
 
+async def test_a_write_is_not_repeated_when_it_is_not_allowed_any_more(connect: Connect) -> None:
+    """As when the process was stopped while it waited, and another one has taken over."""
+    requests: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        requests.append(request.method)
+        return web.json_response({"kind": "Status", "code": 429}, status=429, headers={"Retry-After": "0"})
+
+    client = (await connect(handler)).writing_while(lambda: not requests)
+    with pytest.raises(ApiUnavailable, match="lost its Lease"):
+        await client.create(CONFIGMAPS, {"metadata": {"name": "a"}}, namespace="x")
+    assert requests == ["POST"]
+
+
 @pytest.mark.parametrize(("method", "requests"), [("GET", 2), ("HEAD", 2), ("POST", 1), ("PATCH", 1), ("DELETE", 1)])
 async def test_only_a_read_is_repeated_when_the_server_is_unavailable(
     connect: Connect, method: str, requests: int
