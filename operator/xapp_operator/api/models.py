@@ -270,8 +270,8 @@ class RevisionStatus(Model):
         None, description="First 40 hex digits of the sha256 of the merged values."
     )
     action: StatusText | None = Field(None, description="Install, Upgrade or Rollback.")
-    deployed_at: datetime | None = Field(None, description="When it was installed.")
-    description: StatusMessage | None = Field(None, description="Helm's description of it.")
+    deployed_at: datetime | None = Field(None, description="When it was installed; missing if it failed.")
+    description: StatusMessage | None = Field(None, description="Helm's description of it, or why it failed.")
     was_healthy: bool | None = Field(
         None,
         description="Whether its objects were healthy at some time while it was in force. False also if they became "

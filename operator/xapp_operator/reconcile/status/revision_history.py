@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
+from xapp_operator.common.text import shorten_line
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
+    FAILED,
     INSTALL,
     ROLLBACK,
     SUPERSEDED,
@@ -21,6 +23,9 @@ from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.work.work_queue import NamespacedName
 
 UNSETTLED_SECONDS: Final = 60.0
+FAILURE_MAX: Final = 512
+"""Characters of the error of a revision that failed; conditions and events tell more of the last one."""
+_INTERRUPTED: Final = "interrupted before it was over"
 _ROLLBACK_TO: Final = "Rollback to "
 """So helm describes a rollback; the number of the revision follows."""
 _ACTIONS: Final = {"Install complete": INSTALL, "Upgrade complete": UPGRADE}
@@ -59,7 +64,7 @@ def build_history(
 ) -> tuple[RevisionStatus, ...]:
     """Return the revisions that Helm keeps, newest first; `release` is the deployed one, and `draft` has the others.
 
-    The digests of those that were deployed stay as they were found then: see `find_digests`.
+    The digests of those that were deployed, or failed, stay as they were found then: see `find_digests`.
     """
     known = {revision.revision: revision for revision in draft.history}
     before, uids = tuple(known), {info.revision: info.secret_uid for info in stored}
@@ -79,24 +84,83 @@ def build_history(
             was_healthy=False if is_new else None,
         )
     return tuple(
-        known.get(
-            info.revision,
-            RevisionStatus(
-                revision=info.revision,
-                secret_uid=info.secret_uid or None,
-                status=info.status,
-                was_healthy=_health_of_unknown(info.revision, before),
-            ),
-        ).model_copy(update={"status": info.status, **_found_digests(info, known.get(info.revision), release)})
+        known.get(info.revision, _unknown_revision(info, before)).model_copy(
+            update={"status": info.status, **_found_digests(info, known.get(info.revision), release)}
+        )
         for info in sorted(stored, key=lambda info: -info.revision)
     )
+
+
+def with_failed_revision(
+    draft: StatusDraft,
+    source: ReleaseStatus | RevisionStatus | None,
+    kept: Collection[RevisionInfo],
+    *,
+    label: str,
+    after: int = 0,
+    keep: int,
+) -> StatusDraft:
+    """Return the draft that tells what its attempt made before it failed, if helm has recorded that.
+
+    It never was deployed, so it has no time: see `find_digests`. Those between the known ones and it stay unknown.
+
+    Args:
+        source: what it was made from; None if helm was not started.
+        kept: the revisions that are stored, without those that are deleted after the step.
+        label: that of the attempt, in its record.
+        after: the newest revision before the attempt.
+        keep: how many revisions the history has. The failed one does not take the place of one that a rollback needs.
+    """
+    made = (each for each in kept if each.attempt == label and each.revision > after)
+    info = min(made, key=lambda each: each.revision, default=None)
+    attempt, known = draft.attempt, [each.revision for each in draft.history]
+    if attempt is None or source is None or info is None or info.status != FAILED:
+        return draft
+    if info.revision in known or len(kept) > keep:
+        return draft
+    failed = RevisionStatus(
+        revision=info.revision,
+        secret_uid=info.secret_uid or None,
+        status=info.status,
+        chart=source.chart,
+        chart_version=source.chart_version,
+        app_version=source.app_version,
+        chart_digest=source.chart_digest,
+        values_digest=source.values_digest,
+        action=attempt.action,
+        description=shorten_line(attempt.message or _INTERRUPTED, FAILURE_MAX),
+        was_healthy=False,
+    )
+    between = (each for each in kept if known and max(known) < each.revision < info.revision)
+    unknown = (_unknown_revision(each, known) for each in between)
+    numbers = {each.revision for each in kept}
+    still_kept = (each for each in draft.history if each.revision in numbers)
+    history = sorted((*still_kept, *unknown, failed), key=lambda each: -each.revision)
+    return replace(draft, history=tuple(history))
+
+
+def _unknown_revision(info: RevisionInfo, known: Collection[int]) -> RevisionStatus:
+    return RevisionStatus(
+        revision=info.revision,
+        secret_uid=info.secret_uid or None,
+        status=info.status,
+        was_healthy=_health_of_unknown(info.revision, known),
+    )
+
+
+def find_undescribed(history: Iterable[RevisionStatus]) -> frozenset[int]:
+    """Return the revisions that never were the deployed one, except those that failed when they were made from a chart.
+
+    What they were made from is known, unlike what a person's helm has made.
+    """
+    return frozenset(each.revision for each in history if not (each.deployed_at or each.action in (INSTALL, UPGRADE)))
 
 
 def _found_digests(info: RevisionInfo, known: RevisionStatus | None, release: ReleaseStatus) -> dict[str, str | None]:
     found: ReleaseStatus | RevisionStatus | RevisionInfo = info
     if info.revision == release.revision:
         found = release
-    elif known is not None and known.deployed_at is not None:
+    elif known is not None and (known.deployed_at is not None or known.action is not None):
         found = known
     return {"chart_digest": found.chart_digest, "values_digest": found.values_digest}
 
@@ -114,7 +178,7 @@ def find_digests(
     The labels of `newest`, its record, alone do not tell that: an upgrade by a person inherits those of the revision
     before it, and a rollback copies those of any. So helm's description tells what the revision is, and the history
     keeps what was found. `first` is the revision that the labels were made for, as far as revisions are left. So it is
-    not believed of one that the stored status lists as one of `undescribed`: those that never were the deployed one.
+    not believed of one that the stored status lists as one of `undescribed`: see `find_undescribed`.
     """
     described = {each.revision: each for each in history if each.deployed_at is not None}
     labels = label_digests(newest)

@@ -15,7 +15,12 @@ from xapp_operator.errors import ChartInvalid, HelmError, NotFound, ReleaseRecor
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.helm.releases.release_storage import public_description
 from xapp_operator.reconcile.reconcile_context import ObserverContext
-from xapp_operator.reconcile.status.revision_history import find_digests, label_digests, release_digests
+from xapp_operator.reconcile.status.revision_history import (
+    find_digests,
+    find_undescribed,
+    label_digests,
+    release_digests,
+)
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.reconcile.work.work_queue import NamespacedName
@@ -55,7 +60,7 @@ async def load_deployed_release(
         description=public_description(record.description),
     )
     first = context.release_watch.first_revision(namespace, xapp.release_name)
-    undescribed = {each.revision for each in xapp.status.history or () if each.deployed_at is None}
+    undescribed = find_undescribed(xapp.status.history or ())
     digests = find_digests(found, newest, draft.history, first=first, undescribed=undescribed - {revision})
     if digests is None:
         return found

@@ -3,7 +3,7 @@
 Precondition: the plan chose the action for the digests of the attempt. Install is for a release that does not exist, or
 of which only a failed record that never was deployed exists; Upgrade is for everything else, and also repairs a failed
 revision after a good one. Chart and values are read when there is a place for helm, and the attempt gets their digests.
-Changes in StatusDraft: attempt, release, labelled revision.
+Changes in StatusDraft: attempt, release, labelled revision; the history, if it failed.
 """
 
 from __future__ import annotations
@@ -17,26 +17,25 @@ from typing import Any, Final, TypeVar
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
 from xapp_operator.api.status_parts import HandledAnnotations
-from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.domain.planning.actions import Install, Upgrade
 from xapp_operator.domain.planning.plan_input import DEPLOYED, Attempt, AttemptOutcome, Digests
-from xapp_operator.errors import KindNotServed, KubeError, NotFound, ReleaseRecordDamaged, XAppError
+from xapp_operator.errors import KindNotServed, KubeError, ReleaseRecordDamaged, XAppError
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.processes.slots import HelmSlot
-from xapp_operator.helm.releases.release_index import RevisionInfo, revisions_to_prune
-from xapp_operator.helm.releases.release_storage import public_description, release_secret_name
+from xapp_operator.helm.releases.release_index import RevisionInfo
+from xapp_operator.helm.releases.release_storage import public_description
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
-from xapp_operator.kube.resources import SECRETS
 from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.reconcile.hook_reporting import HookReports, explain_failure, reporting_hooks
 from xapp_operator.reconcile.inputs.release_inputs import ReleaseInputs
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
-from xapp_operator.reconcile.status.revision_history import find_rollback_target
+from xapp_operator.reconcile.status.revision_history import find_rollback_target, with_failed_revision
 from xapp_operator.reconcile.status.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
 from xapp_operator.reconcile.verbs.ownership import require_free_objects
 from xapp_operator.reconcile.verbs.release_lists import run_with_released_lists
 from xapp_operator.reconcile.verbs.repair_labels import label_release
+from xapp_operator.reconcile.verbs.surplus_revisions import delete_surplus
 from xapp_operator.reconcile.verbs.unserved_kinds import upgrade_without_unserved_kinds
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.reconcile.work.xapp_tasks import StepInterrupted
@@ -70,16 +69,17 @@ async def deploy(
     """
     target = find_rollback_target(request.draft.history)
     known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
-    planned, loaded, began, chart = attempt, None, 0.0, None
+    planned, loaded, began = attempt, None, 0.0
+    source: ReleaseStatus | None = None
     forced = handled.force_at != request.draft.handled.force_at
 
     async def run(slot: HelmSlot) -> tuple[Digests, ReleaseResult]:
-        nonlocal loaded, began, chart
+        nonlocal loaded, began, source
         began = context.clock.now()
         inputs = await _load_inputs(request, context)
         if inputs.digests != attempt.digests and not forced and _is_deployed(request, context, inputs.digests):
             raise StepInterrupted  # what was wanted when it was planned is not wanted any more
-        loaded, chart = inputs.digests, inputs.chart.info
+        loaded, source = inputs.digests, _source_of(inputs)
         return loaded, await _run_helm(action, request, context, slot, inputs, recorded=recorded)
 
     attempt, done = await run_step(
@@ -104,7 +104,7 @@ async def deploy(
         attempt = await _label(request, context, attempt, result, known=known if result.labelled else None)
     if attempt.outcome is AttemptOutcome.RELEASED:
         request.draft = replace(request.draft, unlocked=False)
-        _tell_success(request, context, attempt, unnoticed=chart if done is None else None)
+        _tell_success(request, context, attempt, unnoticed=source if done is None else None)
     request.draft = replace(request.draft, attempt=attempt)
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:  # otherwise what helm has recorded tells
         request.draft = replace(request.draft, handled=handled)
@@ -113,19 +113,21 @@ async def deploy(
         await context.release_watch.wait_deployed(namespace, name, done[1].revision, attempt=recorded)
     else:
         await context.release_watch.ensure_current(namespace, name)
+    kept = context.release_watch.revisions(namespace, name)
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:
-        await delete_surplus(request, context, rollback_target=target)  # in case the new one is not healthy
+        kept = await delete_surplus(request, context, rollback_target=target)  # in case the new one is not healthy
+    keep = request.xapp.spec.max_history
+    request.draft = with_failed_revision(request.draft, source, kept, label=recorded, keep=keep)
 
 
 def _tell_success(
-    request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt, *, unnoticed: ChartInfo | None
+    request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt, *, unnoticed: ReleaseStatus | None
 ) -> None:
     """Record an event; if helm did not tell of its success, what it has made `unnoticed` is looked at afterwards."""
     described = request.draft
     if unnoticed is not None:
         revision = context.release_watch.revisions(request.namespace, request.xapp.release_name)[-1].revision
-        made = ReleaseStatus(revision=revision, chart=unnoticed.name, chart_version=unnoticed.version)
-        described = replace(described, release=made)
+        described = replace(described, release=unnoticed.model_copy(update={"revision": revision}))
     reason = SUCCESS_REASONS[attempt.action]
     context.events.record(request.raw, reason=reason, message=describe_release(described))
 
@@ -145,33 +147,6 @@ async def _label(
         if error.permanent:  # otherwise RepairLabels follows
             return fail_attempt(request, context, attempt, error)
     return attempt
-
-
-async def delete_surplus(
-    request: ReconcileRequest, context: ReconcilerContext, *, rollback_target: int | None = None
-) -> None:
-    """Delete revisions beyond spec.maxHistory, because helm deletes none: see `revisions_to_prune`.
-
-    Those that cannot be deleted become one event: the step is done, and the next one tries again.
-    """
-    client = context.impersonation.client_for(request.xapp)
-    namespace, name = request.namespace, request.xapp.release_name
-    stored = context.release_watch.revisions(namespace, name)
-    keep = request.xapp.spec.max_history
-    in_force = request.draft.release.revision
-    failed: dict[int, str] = {}
-    for info in revisions_to_prune(stored, keep=keep, rollback_target=rollback_target, in_force=in_force):
-        secret = release_secret_name(name, info.revision)
-        try:
-            await client.delete(SECRETS, secret, namespace=namespace, uid=info.secret_uid)
-        except NotFound:
-            continue
-        except KubeError as error:
-            failed[info.revision] = error.message
-    if failed:
-        revisions, cause = ", ".join(map(str, failed)), next(iter(failed.values()))
-        message = f"not deleted, though beyond maxHistory: revisions {revisions}: {cause}"
-        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
 
 
 async def run_step(
@@ -385,6 +360,18 @@ async def _run_helm(
         return await upgrade(slot)
     except KindNotServed as refused:
         return await upgrade_without_unserved_kinds(request, context, refused, lambda: upgrade(None))
+
+
+def _source_of(inputs: ReleaseInputs) -> ReleaseStatus:
+    """Return what a revision is made from."""
+    chart, digests = inputs.chart.info, inputs.digests
+    return ReleaseStatus(
+        chart=chart.name,
+        chart_version=chart.version,
+        app_version=chart.app_version or None,
+        chart_digest=digests.chart,
+        values_digest=digests.values,
+    )
 
 
 def _release_status(request: ReconcileRequest, digests: Digests, result: ReleaseResult) -> ReleaseStatus:

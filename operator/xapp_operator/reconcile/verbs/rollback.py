@@ -1,7 +1,7 @@
 """Rollback: an upgrade failed, never became healthy or failed its tests; or rollback-to requests or holds a revision.
 
-Changes in StatusDraft: attempt, held revision, handled rollback-to. A failed upgrade stays recorded, so that the same
-digests are not tried again.
+Changes in StatusDraft: attempt, held revision, handled rollback-to, the history if the rollback failed. A failed
+upgrade stays recorded, so that the same digests are not tried again.
 
 helm prunes the history at the beginning of a rollback, and so may delete the revision that it rolls back to. When it
 is killed then, nothing is left to roll back to. Therefore the history may grow by one, and is pruned afterwards.
@@ -13,10 +13,11 @@ first: otherwise the release would belong to nobody again, and would stay when t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.api.status_parts import RollbackCause
 from xapp_operator.domain.planning.actions import HelmAction, Rollback
@@ -27,12 +28,13 @@ from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.status.revision_history import label_digests
+from xapp_operator.reconcile.status.revision_history import label_digests, with_failed_revision
 from xapp_operator.reconcile.status.status_draft import rolled_back_attempt
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
-from xapp_operator.reconcile.verbs.deploy import delete_surplus, run_step
+from xapp_operator.reconcile.verbs.deploy import run_step
 from xapp_operator.reconcile.verbs.release_lists import run_with_released_lists
 from xapp_operator.reconcile.verbs.release_records import label_record
+from xapp_operator.reconcile.verbs.surplus_revisions import delete_surplus
 
 
 async def rollback(
@@ -53,7 +55,7 @@ async def rollback(
         StepInterrupted: when the step was ended before it began.
     """
     name = request.xapp.release_name
-    before = context.release_watch.revisions(request.namespace, name)[-1:]
+    before = context.release_watch.revisions(request.namespace, name)
 
     async def run(slot: HelmSlot) -> None:
         await _take_over(action.revision, request, context)
@@ -72,7 +74,7 @@ async def rollback(
         copied = (
             target is not None and newest.attempt == target.attempt and label_digests(newest) == label_digests(target)
         )
-        return copied and all(newest.revision > each.revision for each in before)
+        return copied and all(newest.revision > each.revision for each in before[-1:])
 
     attempt, _ = await run_step(request, context, attempt, run, urgent=False, on_start=on_start, is_made=is_made)
     requested = action.hold and not action.again
@@ -98,7 +100,22 @@ async def rollback(
     await context.release_watch.ensure_current(request.namespace, name)
     released = attempt.outcome is not AttemptOutcome.FAILED
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:  # otherwise the next upgrade prunes
-        await delete_surplus(request, context, rollback_target=None if released else action.revision)
+        kept = await delete_surplus(request, context, rollback_target=None if released else action.revision)
+        if not released:
+            _note_failed_revision(action.revision, request, before=before, kept=kept)
+
+
+def _note_failed_revision(
+    target: int, request: ReconcileRequest, *, before: Sequence[RevisionInfo], kept: Sequence[RevisionInfo]
+) -> None:
+    """Note in the history what helm has recorded of a rollback to `target` that failed: it copies the labels, too."""
+    copied = next((each for each in before if each.revision == target), None)
+    if copied is None:
+        return
+    from_labels = ReleaseStatus(chart_digest=copied.chart_digest or None, values_digest=copied.values_digest or None)
+    source = next((each for each in request.draft.history if each.revision == target), from_labels)
+    keep, newest = request.xapp.spec.max_history, before[-1].revision
+    request.draft = with_failed_revision(request.draft, source, kept, label=copied.attempt, after=newest, keep=keep)
 
 
 async def _take_over(revision: int, request: ReconcileRequest, context: ReconcilerContext) -> None:

@@ -20,6 +20,7 @@ from xapp_operator.domain.planning.plan_input import (
 )
 from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.reconcile.status.revision_history import (
+    FAILURE_MAX,
     UNSETTLED_SECONDS,
     HealthMarks,
     add_known_health,
@@ -27,7 +28,9 @@ from xapp_operator.reconcile.status.revision_history import (
     find_copies,
     find_digests,
     find_rollback_target,
+    find_undescribed,
     forget_other_revisions,
+    with_failed_revision,
 )
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 
@@ -238,6 +241,128 @@ def test_what_was_never_seen_deployed_tells_nothing_of_a_copy() -> None:
     assert find_digests(deployed, newest, [known(2)], first=2) == Digests("c3", "v3")
     assert find_digests(deployed, newest, [known(2)], first=2, undescribed={2}) is None
     assert find_digests(deployed, newest, [known(2)], first=3, undescribed={2}) == Digests("c3", "v3")
+
+
+def failed_attempt(message: str = "refused", outcome: AttemptOutcome = AttemptOutcome.FAILED) -> Attempt:
+    return replace(UPGRADE, outcome=outcome, message=message)
+
+
+def attempted(revision: int, status: str = "failed", *, label: str = "mine") -> RevisionInfo:
+    return replace(info(revision, status), attempt=label)
+
+
+def test_a_revision_that_failed_tells_what_was_tried_and_why() -> None:
+    before = draft(known(3, healthy=True), attempt=failed_attempt())
+    after = with_failed_revision(before, DEPLOYED, [attempted(4), info(3, "deployed")], label="mine", keep=9)
+    assert after == replace(before, history=(after.history[0], *before.history))
+    assert after.history[0] == RevisionStatus(
+        revision=4,
+        secret_uid="u",
+        status="failed",
+        chart="hello",
+        chart_version="0.1.0",
+        app_version="1",
+        chart_digest="c3",
+        values_digest="v3",
+        action="Upgrade",
+        description="refused",
+        was_healthy=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("attempt", "stored", "after"),
+    [
+        (None, [attempted(4)], 0),
+        (failed_attempt(), [], 0),
+        (failed_attempt(), [attempted(4, label="other")], 0),
+        (failed_attempt(), [attempted(4, "deployed")], 0),
+        (failed_attempt(), [attempted(4, "pending-upgrade")], 0),
+        (failed_attempt(), [attempted(4, "deployed"), attempted(5)], 0),  # a person's, with the labels of ours
+        (failed_attempt(), [attempted(3)], 0),  # known already
+        (failed_attempt(), [attempted(4)], 4),
+    ],
+)
+def test_only_what_the_attempt_has_made_is_told_as_failed(
+    attempt: Attempt | None, stored: list[RevisionInfo], after: int
+) -> None:
+    before = draft(known(3), attempt=attempt)
+    assert with_failed_revision(before, DEPLOYED, stored, label="mine", keep=9, after=after) is before
+
+
+def test_of_a_copy_only_the_first_revision_after_the_newest_is_told() -> None:
+    stored = [attempted(each) for each in (6, 2, 5, 4)]
+    found = with_failed_revision(
+        draft(attempt=failed_attempt()), DEPLOYED, stored, label="mine", keep=9, after=4
+    ).history
+    assert [each.revision for each in found] == [5]
+
+
+@pytest.mark.parametrize(
+    ("keep", "numbers", "expected"), [(2, (1, 3), [3, 1]), (3, (1, 3), [4, 3, 1]), (3, (2, 3), [4, 3, 2])]
+)
+def test_a_revision_that_failed_takes_no_place_of_one_that_is_kept(
+    keep: int, numbers: tuple[int, ...], expected: list[int]
+) -> None:
+    before = draft(*(known(each) for each in reversed(numbers)), attempt=failed_attempt())
+    kept = [*(info(each) for each in numbers), attempted(4)]
+    found = with_failed_revision(before, DEPLOYED, kept, label="mine", keep=keep)
+    assert [each.revision for each in found.history] == expected
+
+
+def test_what_is_deleted_after_the_step_is_not_told_beside_what_failed() -> None:
+    before = draft(known(3), known(2), known(1), attempt=failed_attempt())
+    found = with_failed_revision(before, DEPLOYED, [info(1), info(3), attempted(4)], label="mine", keep=3)
+    assert [each.revision for each in found.history] == [4, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("a\n b", "a b"),
+        ("x" * FAILURE_MAX, "x" * FAILURE_MAX),
+        ("x" * (FAILURE_MAX + 1), "x" * (FAILURE_MAX - 1) + "…"),
+        ("", "interrupted before it was over"),
+    ],
+)
+def test_the_error_of_a_revision_that_failed_is_one_short_line(message: str, shown: str) -> None:
+    before = draft(attempt=failed_attempt(message))
+    (found,) = with_failed_revision(before, DEPLOYED, [attempted(4)], label="mine", keep=9).history
+    assert found.description == shown
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [((), [(6, False)]), ((known(3),), [(6, False), (5, False), (4, False), (3, None)])],
+)
+def test_what_is_between_the_known_revisions_and_a_failed_one_never_was_healthy(
+    before: tuple[RevisionStatus, ...], expected: list[tuple[int, bool | None]]
+) -> None:
+    stored = [info(2), info(3), info(4), info(5), attempted(6), info(7)]
+    found = with_failed_revision(
+        draft(*before, attempt=failed_attempt()), DEPLOYED, stored, label="mine", keep=9
+    ).history
+    assert [(each.revision, each.was_healthy) for each in found] == expected
+
+
+def test_the_digests_of_a_revision_that_failed_stay_as_they_were_known() -> None:
+    failed = known(2).model_copy(update={"action": "Rollback"})
+    found = build_history(draft(failed), DEPLOYED, [info(2, "failed"), info(3, "deployed")])
+    assert [(each.chart_digest, each.values_digest) for each in found] == [("c3", "v3"), (None, None)]
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({}, {2}),
+        ({"deployed_at": NOW}, set()),
+        ({"action": "Install"}, set()),
+        ({"action": "Upgrade"}, set()),
+        ({"action": "Rollback"}, {2}),
+    ],
+)
+def test_what_a_chart_was_tried_for_is_described(row: dict[str, object], expected: set[int]) -> None:
+    assert find_undescribed([known(2).model_copy(update=row)]) == expected
 
 
 def test_a_revision_after_the_known_ones_never_was_healthy() -> None:

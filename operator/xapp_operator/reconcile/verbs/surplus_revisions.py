@@ -1,0 +1,38 @@
+"""Deletes revisions beyond spec.maxHistory after a step: helm is told to delete none."""
+
+from __future__ import annotations
+
+from xapp_operator.errors import KubeError, NotFound
+from xapp_operator.helm.releases.release_index import RevisionInfo, revisions_to_prune
+from xapp_operator.helm.releases.release_storage import release_secret_name
+from xapp_operator.kube.resources import SECRETS
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+
+
+async def delete_surplus(
+    request: ReconcileRequest, context: ReconcilerContext, *, rollback_target: int | None = None
+) -> tuple[RevisionInfo, ...]:
+    """Delete revisions beyond spec.maxHistory, because helm deletes none: see `revisions_to_prune`; return the others.
+
+    Those that cannot be deleted become one event: the step is done, and the next one tries again.
+    """
+    client = context.impersonation.client_for(request.xapp)
+    namespace, name = request.namespace, request.xapp.release_name
+    stored = context.release_watch.revisions(namespace, name)
+    keep = request.xapp.spec.max_history
+    in_force = request.draft.release.revision
+    failed: dict[int, str] = {}
+    surplus = revisions_to_prune(stored, keep=keep, rollback_target=rollback_target, in_force=in_force)
+    for info in surplus:
+        secret = release_secret_name(name, info.revision)
+        try:
+            await client.delete(SECRETS, secret, namespace=namespace, uid=info.secret_uid)
+        except NotFound:
+            continue
+        except KubeError as error:
+            failed[info.revision] = error.message
+    if failed:
+        revisions, cause = ", ".join(map(str, failed)), next(iter(failed.values()))
+        message = f"not deleted, though beyond maxHistory: revisions {revisions}: {cause}"
+        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
+    return tuple(each for each in stored if each not in surplus)
