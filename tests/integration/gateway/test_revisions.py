@@ -77,6 +77,10 @@ def test_each_revision_shows_its_values_manifest_and_notes_without_secrets(relea
     assert yaml.safe_load(first["valuesText"]) == first["values"]
     assert first["notes"] == f"Say good morning, log in with {MASK}."
     assert "greeting: good morning" in first["manifest"]
+    assert (first["status"], first["description"]) == ("superseded", "Install complete")
+    assert first["chart"]
+    assert first["chartVersion"]
+    assert first["deployedAt"] < second["deployedAt"]
     assert ("greeting: good evening" in second["manifest"], second["revision"]) == (True, 2)
 
 

@@ -14,6 +14,14 @@ class RevisionDetails(ResponseModel):
     """What Helm keeps of one revision."""
 
     revision: int
+    status: str | None
+    chart: str | None
+    chart_version: str | None
+    app_version: str | None
+    deployed_at: datetime | None = Field(description="When helm made it, also if it failed.")
+    description: str | None = Field(
+        description="Helm's description of it, which is the whole error if it failed; known secrets masked."
+    )
     values: dict[str, Any] | None = Field(description="The user's values, secrets masked; null if nested too deeply.")
     values_text: str | None = Field(
         description="The same as YAML, with all digits of whole numbers, which JSON in a browser rounds."

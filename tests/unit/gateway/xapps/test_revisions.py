@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -107,3 +108,31 @@ def test_values_as_text_keep_all_digits() -> None:
     found = revision_json(release(1, config={"cell": 2**63 - 1, "token": "t0ken-t0ken"}))
 
     assert found["valuesText"] == "cell: 9223372036854775807\ntoken: ••••••\n"
+
+
+def test_a_revision_tells_what_it_is_and_the_whole_error_without_secrets() -> None:
+    failed = replace(
+        release(2, config={"password": "hunter2-hunter2"}),
+        status="failed",
+        description='Upgrade "hello" failed: admission denied "hunter2-hunter2"',
+        last_deployed="2026-11-21T23:10:02Z",
+    )
+    found = revision_json(failed)
+    expected = {
+        "revision": 2,
+        "status": "failed",
+        "chart": "hello",
+        "chartVersion": "0.1.0",
+        "appVersion": "1",
+        "deployedAt": "2026-11-21T23:10:02Z",
+        "description": 'Upgrade "hello" failed: admission denied "••••••"',
+    }
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_what_a_record_does_not_tell_is_null() -> None:
+    found = revision_json(
+        replace(release(1), chart=ChartMetadata(name="", version="", app_version="", values={}, schema=""))
+    )
+    names = ("chart", "chartVersion", "appVersion", "deployedAt", "description")
+    assert [found[name] for name in names] == [None] * len(names)

@@ -30,12 +30,18 @@ WITHHELD: Final = "# withheld: it is not certain where all secrets of these valu
 
 
 def revision_json(release: ReleaseRecord) -> JsonObject:
-    """Return values, manifest and notes of a revision in the shape of the API."""
+    """Return a revision in the shape of the API: what it is, and its values, manifest and notes."""
     secrets = secret_values(release)
     readable = not deeper_than(release.config, MAX_DEPTH)
     values = redact(release.config) if readable else None
     return {
         "revision": release.revision,
+        "status": release.status or None,
+        "chart": release.chart.name or None,
+        "chartVersion": release.chart.version or None,
+        "appVersion": release.chart.app_version or None,
+        "deployedAt": release.last_deployed or None,
+        "description": mask_notes(release.description, secrets=secrets) or None,
         "values": values,
         "valuesText": None if values is None else dump_values_text(values),
         "manifest": mask_manifest(release.manifest, secrets=secrets),
