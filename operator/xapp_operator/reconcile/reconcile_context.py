@@ -91,6 +91,22 @@ class ReconcilerContext(ObserverContext):
     workers: Workers
     metrics: Metrics
 
+    def forget(self, key: NamespacedName) -> None:
+        """Forget what is kept about an XApp that is gone."""
+        self.incompletely_labelled.discard(key)
+        self.unreadable_manifests.pop(key, None)
+        self.adoption_matches.pop(key, None)
+        self.correct_labels.pop(key, None)
+        for backoff in (self.label_backoff, self.correction_backoff, self.archive_backoff):
+            backoff.forget(key)
+        self.drift.forget(key)
+        self.health_marks.forget(key)
+        self.test_runs.forget(key)
+        self.monitor.forget_inventory(key)
+        self.inputs.forget(key)
+        self.resolver.forget(key)
+        self.queue.cancel_delayed(key)
+
 
 @dataclass(slots=True)
 class ReconcileRequest:

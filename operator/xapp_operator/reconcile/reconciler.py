@@ -49,9 +49,10 @@ from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.plan_basis import PlanBasis
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.removals import tell_what_is_left
+from xapp_operator.reconcile.status.attempts import start_attempt
 from xapp_operator.reconcile.status.revision_history import forget_other_revisions
 from xapp_operator.reconcile.status.settled_attempts import settle_attempt
-from xapp_operator.reconcile.status.status_draft import begin_test_run, start_attempt
+from xapp_operator.reconcile.status.status_draft import begin_test_run
 from xapp_operator.reconcile.status_reports import StatusReports
 from xapp_operator.reconcile.terminating import note_before_step
 from xapp_operator.reconcile.verbs.deploy import deploy
@@ -98,25 +99,11 @@ class Reconciler:
         self.finalizers = Finalizers(context, self._observer, self.reports)
 
     def forget(self, key: NamespacedName, uid: str) -> None:
-        context = self._context
         self.finalizers.forget(key, uid)
         self.reports.forget(uid)
         self._failures.pop(key, None)
         self._source_backoff.forget(key)
-        context.incompletely_labelled.discard(key)
-        context.unreadable_manifests.pop(key, None)
-        context.correct_labels.pop(key, None)
-        context.adoption_matches.pop(key, None)
-        context.label_backoff.forget(key)
-        context.correction_backoff.forget(key)
-        context.archive_backoff.forget(key)
-        context.drift.forget(key)
-        context.health_marks.forget(key)
-        context.test_runs.forget(key)
-        context.monitor.forget_inventory(key)
-        context.inputs.forget(key)
-        context.resolver.forget(key)
-        context.queue.cancel_delayed(key)
+        self._context.forget(key)
 
     async def run_job(self, key: NamespacedName) -> None:
         """Reconcile `key`; after a failure it comes back with back-off."""

@@ -27,8 +27,9 @@ from xapp_operator.domain.planning.plan_input import (
     TestRun,
 )
 from xapp_operator.reconcile.reconcile_context import ReconcileRequest
+from xapp_operator.reconcile.status.attempts import rolled_back_attempt
 from xapp_operator.reconcile.status.settled_attempts import settle_attempt
-from xapp_operator.reconcile.status.status_draft import StatusDraft, request_digest, rolled_back_attempt
+from xapp_operator.reconcile.status.status_draft import StatusDraft, request_digest
 from xapp_operator.reconcile.verbs.rollback import failed_test, find_rollback_cause, find_rollback_request
 
 UPGRADED = Attempt(UPGRADE, AttemptOutcome.RELEASED, Digests("c", "v"), first_at=1.0, last_at=2.0)

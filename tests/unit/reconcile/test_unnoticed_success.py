@@ -23,7 +23,8 @@ from xapp_operator.domain.planning.plan_input import (
     ObservedRelease,
     PastRevision,
 )
-from xapp_operator.reconcile.status.status_draft import StatusDraft, request_digest, rolled_back_attempt
+from xapp_operator.reconcile.status.attempts import rolled_back_attempt
+from xapp_operator.reconcile.status.status_draft import StatusDraft, request_digest
 
 NEW, OLD = Digests("c", "new"), Digests("c", "old")
 UPGRADED = Attempt(UPGRADE, AttemptOutcome.FAILED, NEW, first_at=1.0, last_at=2.0, message="connection lost")

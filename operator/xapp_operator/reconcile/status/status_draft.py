@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias
 
-from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import ReleaseStatus, RevisionStatus, XApp
 from xapp_operator.api.names import (
     ANNOTATION_FORCE_AT,
@@ -20,7 +19,7 @@ from xapp_operator.api.names import (
     ANNOTATION_ROLLBACK_TO,
     ANNOTATION_TEST_AT,
 )
-from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest, RollbackCause, TerminatingObject
+from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, LastTest, TerminatingObject
 from xapp_operator.api.status_texts import MESSAGE_MAX
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
@@ -36,12 +35,11 @@ from xapp_operator.domain.planning.plan_input import (
     TestRun,
 )
 from xapp_operator.errors import XAppError
+from xapp_operator.reconcile.status.attempts import rolled_back_attempt
 
 RequestField: TypeAlias = Literal["reconcile_at", "retry_at", "force_at", "test_at", "rollback_to"]
 """A field of `status.handled`."""
 
-UNHEALTHY_REASONS: Final = (Reason.HEALTH_CHECK_FAILED, Reason.TEST_FAILED)
-"""Why an upgrade is rolled back that helm has finished."""
 MAX_REVISION_DIGITS: Final = 10
 """A longer number is no revision."""
 
@@ -350,53 +348,3 @@ def begin_test_run(previous: TestRun | None, release: ObservedRelease, *, reques
 def utc(seconds: float) -> datetime:
     """Return the time `seconds` since the epoch in UTC, in whole seconds as Kubernetes stores times."""
     return datetime.fromtimestamp(int(seconds), UTC)
-
-
-def start_attempt(
-    previous: Attempt | None,
-    *,
-    action: str,
-    digests: Digests | None,
-    generation: int,
-    now: float,
-    rollback_to: str = "",
-    request_digest: str = "",
-    rollback_cause: RollbackCause | None = None,
-) -> Attempt:
-    """Return a new attempt; it continues the count of `previous` if that was the same action and did not succeed."""
-    first_attempt = Attempt(
-        action=action,
-        outcome=AttemptOutcome.RUNNING,
-        digests=digests,
-        first_at=now,
-        last_at=now,
-        generation=generation,
-        rollback_to=rollback_to,
-        request_digest=request_digest,
-        rollback_cause=rollback_cause,
-    )
-    if previous is None or previous.outcome not in (AttemptOutcome.FAILED, AttemptOutcome.RUNNING):
-        return first_attempt
-    if (previous.action, previous.digests, previous.rollback_to) != (action, digests, rollback_to):
-        return first_attempt
-    # Time during which no operator worked on it does not count towards the timeout.
-    first_at = previous.first_at if previous.outcome is AttemptOutcome.FAILED else now
-    return replace(first_attempt, first_at=first_at, count=previous.count + 1)
-
-
-def rolled_back_attempt(attempt: Attempt, cause: RollbackCause) -> Attempt:
-    """Return an attempt as the upgrade that was rolled back: its digests are not tried again.
-
-    `attempt` is the upgrade, or a rollback whose upgrade is no longer known.
-    """
-    unhealthy = cause.reason in UNHEALTHY_REASONS
-    advice = f"rolled back to revision {cause.revision}; change spec, chart or values, or set the annotation retry-at"
-    return replace(
-        attempt,
-        action=UPGRADE,
-        outcome=AttemptOutcome.UNHEALTHY if unhealthy else AttemptOutcome.FAILED,
-        permanent=True,
-        reason=cause.reason,
-        message=f"{cause.message}; {advice}",
-        rollback_cause=None,
-    )

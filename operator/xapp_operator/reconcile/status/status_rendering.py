@@ -40,9 +40,9 @@ from xapp_operator.domain.planning.progress import NO_RETRIES, SourceRetries, fi
 from xapp_operator.errors import XAppError
 from xapp_operator.helm.releases.release_index import revisions_to_prune
 from xapp_operator.monitor.release_objects import MonitorReport
+from xapp_operator.reconcile.status.attempts import UNHEALTHY_REASONS
 from xapp_operator.reconcile.status.drift_reporting import set_drifted
 from xapp_operator.reconcile.status.status_draft import (
-    UNHEALTHY_REASONS,
     StatusDraft,
     attempt_to_status,
     store_test_run,

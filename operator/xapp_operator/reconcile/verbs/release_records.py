@@ -39,7 +39,7 @@ from xapp_operator.helm.releases.release_storage import (
 )
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.status.status_draft import start_attempt
+from xapp_operator.reconcile.status.attempts import start_attempt
 from xapp_operator.reconcile.stored_releases.begun_uninstall import is_given_up
 from xapp_operator.reconcile.verbs.deploy import new_attempt_label, release_labels
 

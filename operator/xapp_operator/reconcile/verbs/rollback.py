@@ -28,8 +28,8 @@ from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.status.attempts import rolled_back_attempt
 from xapp_operator.reconcile.status.revision_history import label_digests, with_failed_revision
-from xapp_operator.reconcile.status.status_draft import rolled_back_attempt
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import run_step
 from xapp_operator.reconcile.verbs.release_lists import run_with_released_lists

@@ -16,7 +16,8 @@ from xapp_operator.api.status_texts import CAUSE_MAX
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.monitor.release_objects import MonitorReport
-from xapp_operator.reconcile.status.status_draft import StatusDraft, start_attempt
+from xapp_operator.reconcile.status.attempts import start_attempt
+from xapp_operator.reconcile.status.status_draft import StatusDraft
 from xapp_operator.reconcile.status.status_rendering import render_status
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

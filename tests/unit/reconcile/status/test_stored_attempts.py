@@ -22,6 +22,7 @@ from xapp_operator.domain.planning.plan_input import (
     TestOutcome,
     TestRun,
 )
+from xapp_operator.reconcile.status.attempts import start_attempt
 from xapp_operator.reconcile.status.settled_attempts import settle_attempt
 from xapp_operator.reconcile.status.status_draft import (
     StatusDraft,
@@ -31,7 +32,6 @@ from xapp_operator.reconcile.status.status_draft import (
     begin_test_run,
     load_test_run,
     request_digest,
-    start_attempt,
     store_test_run,
     utc,
 )
