@@ -62,7 +62,7 @@ class End:
     attempt: Json
     release: Json
     newest: Json
-    """Of the newest revision in the history."""
+    """Of the newest revision in the history that did not fail: one that did is listed if its record could be read."""
     held: int | None
     handled: Any
     step: str | None
@@ -75,7 +75,7 @@ class End:
     def of(cls, history: History) -> End:
         server, status = history.cluster.server, (history.cluster.xapp() or {}).get("status", {})
         conditions = status.get("conditions", ())
-        newest: Json = next(iter(status.get("history", ())), {})
+        newest: Json = next((each for each in status.get("history", ()) if each["status"] != "failed"), {})
         why = next((each["message"] for each in conditions if each["type"] == "Ready"), "")
         return cls(
             outcome=history.outcome,
