@@ -26,6 +26,10 @@ from xapp_operator.domain.managed_fields import HELM_MANAGER, merge_fields
 
 ITEMS_MAX: Final = 500
 """Items of lists that are looked at in one object; what is beyond them counts as added."""
+PAIRED_MAX: Final = 50
+"""Missing items, and others, that are compared in one list; what is beyond them counts as added, too."""
+COMPARISONS_MAX: Final = 10_000
+"""Values that are compared in one object; what is beyond them counts as different."""
 EQUAL_VALUES_MIN: Final = 2
 """Values that must be equal besides the keys: the same text in two items of `env` is no sign of a replacement."""
 
@@ -101,11 +105,12 @@ def find_replaced(
     helm = next(filter(_is_applied_by_helm, entries), None)
     version = text(helm, "apiVersion") if helm is not None else text(applied, "apiVersion")
     refusals = [_field_names(each) for each in refused]
+    comparison = _Comparison()
     found = []
     for changed in _changed_lists(live, applied, entries):
         names = tuple(token for token in changed.place.path if not token.isdecimal())
         is_refused = any(each[: len(names)] == names for each in refusals)
-        for missing, other in _pair_refused(changed) if is_refused else _pair_equal(changed, desired):
+        for missing, other in _pair_refused(changed) if is_refused else _pair_equal(changed, desired, comparison):
             fields = (*changed.place.fields, other.name)
             owners = [each for each in entries if _node_at(obj(each, "fieldsV1"), fields) is not None]
             managers = tuple(dict.fromkeys(text(each, "manager") for each in owners))
@@ -115,8 +120,9 @@ def find_replaced(
 
 def without_replaced(body: JsonObject, replaced: Iterable[ReplacedItem]) -> JsonObject:
     """Return a state of the object without the items in place of `replaced`."""
-    for each in replaced:
-        body = orjson.loads(orjson.dumps(body))
+    chosen = tuple(replaced)
+    body = orjson.loads(orjson.dumps(body)) if chosen else body
+    for each in chosen:
         listed, item = _value_at(body, each.fields[:-1]), _value_at(body, each.fields)
         if isinstance(listed, list) and item is not None:
             listed.remove(item)
@@ -235,7 +241,7 @@ def _pair_refused(changed: _KeyedList) -> Iterator[tuple[_Missing, _Other]]:
 
     Of one missing item and one other, it is clear.
     """
-    missing, others = [*changed.missing], [*changed.others]
+    missing, others = changed.missing[:PAIRED_MAX], changed.others[:PAIRED_MAX]
     scores = [(_count_equal(one.wanted, other.live, changed.keys), one, other) for one in missing for other in others]
     for score, one, other in sorted(scores, key=lambda each: each[0], reverse=True):
         if any(score) and one in missing and other in others:
@@ -252,17 +258,19 @@ def _count_equal(wanted: JsonObject, live: JsonObject, keys: frozenset[str]) -> 
     return "name" in equal, len(equal)
 
 
-def _pair_equal(changed: _KeyedList, desired: JsonObject | None) -> Iterator[tuple[_Missing, _Other]]:
+def _pair_equal(
+    changed: _KeyedList, desired: JsonObject | None, comparison: _Comparison
+) -> Iterator[tuple[_Missing, _Other]]:
     """Yield which item has the values of which missing one, with defaults, as `desired` has them."""
-    others = [*changed.others]
+    others = changed.others[:PAIRED_MAX]
     listed = _value_at(desired, changed.place.fields)
     added = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    for one in changed.missing:
+    for one in changed.missing[:PAIRED_MAX]:
         stored = next((each for each in added if _has_same_keys(one.wanted, each, changed.keys)), {})
         values = {key: each for key, each in stored.items() if key not in changed.keys}
         if _count_values(values) < EQUAL_VALUES_MIN:
             continue
-        other = next((each for each in others if _has_values(each.live, values)), None)
+        other = next((each for each in others if comparison.has_values(each.live, values)), None)
         if other is not None:
             others.remove(other)
             yield one, other
@@ -273,13 +281,28 @@ def _count_values(value: Json) -> int:
     return 1 if members is None else sum(map(_count_values, members))
 
 
-def _has_values(live: Json, wanted: Json) -> bool:
-    """Return whether `live` has all values of `wanted`, and perhaps more."""
-    if isinstance(wanted, dict):
-        return isinstance(live, dict) and all(_has_values(live.get(key), value) for key, value in wanted.items())
-    if isinstance(wanted, list):
-        return isinstance(live, list) and all(any(_has_values(one, each) for one in live) for each in wanted)
-    return live == wanted
+class _Comparison:
+    """Compares values of one object with those of the manifest, only so many: each item of a list with all others."""
+
+    def __init__(self) -> None:
+        self._left = COMPARISONS_MAX
+
+    def has_values(self, live: Json, wanted: Json) -> bool:
+        """Return whether `live` has all values of `wanted`, and perhaps more."""
+        self._left -= 1
+        if self._left < 0:
+            return False
+        if isinstance(wanted, dict):
+            return isinstance(live, dict) and all(self.has_values(live.get(key), each) for key, each in wanted.items())
+        if isinstance(wanted, list):
+            if not isinstance(live, list):
+                return False
+            near = (live[index : index + 1] for index in range(len(wanted)))  # mostly, the order is the same
+            return all(
+                any(self.has_values(one, each) for one in (*first, *live))
+                for each, first in zip(wanted, near, strict=True)
+            )
+        return live == wanted
 
 
 def _value_at(body: Json, fields: FieldsPath) -> Json:

@@ -175,6 +175,15 @@ def test_large_lists_cost_a_bounded_time() -> None:
     assert find_replaced(live, chart(*(port("x", number) for number in range(20_000, 30_000))), refused=REFUSED) == ()
 
 
+@pytest.mark.parametrize(("count", "reverse", "expected"), [(2000, False, 1), (100, True, 1), (2000, True, 0)])
+def test_long_lists_in_items_cost_a_bounded_time(count: int, reverse: bool, expected: int) -> None:
+    """Otherwise, one list in reverse order would keep all XApps waiting."""
+    args = [f"--flag-{number}" for number in range(count)]
+    renamed = container("renamed", args=args[::-1] if reverse else args)
+    live, desired = pod(renamed, jane="renamed"), pod(container("main", args=args), renamed)
+    assert len(find_replaced(live, WANTED, desired=desired)) == expected
+
+
 def test_helm_becomes_the_only_manager_of_an_item_and_others_keep_the_rest() -> None:
     live = copy.deepcopy(EDITED)
     live["metadata"]["managedFields"][1]["fieldsV1"]["f:metadata"] = {"f:labels": {"f:a": {}}}  # type: ignore[index, call-overload]
