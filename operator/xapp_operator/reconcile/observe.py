@@ -34,7 +34,7 @@ from xapp_operator.monitor.root_cause import find_root_cause
 from xapp_operator.reconcile.desired_state import resolve_desired_state
 from xapp_operator.reconcile.inputs.chart_archives import ArchiveOwnerChanges
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
-from xapp_operator.reconcile.plan_basis import missing_dependencies, unready_dependencies
+from xapp_operator.reconcile.plan_basis import unready_dependencies
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.status.revision_history import (
     add_known_health,
@@ -154,6 +154,7 @@ class Observer:
         changes = ArchiveOwnerChanges()
         if desired is not None:
             changes = context.inputs.archive_owner_changes(xapp, resolved=isinstance(desired, Digests))
+        unready = unready_dependencies(xapp, context)
         return Observation(
             state=ObservedState(
                 release=release,
@@ -163,8 +164,8 @@ class Observer:
                 manifest_problem=known.manifest_problem,
                 helm_running=running,
                 namespace_terminating=deleting and await is_namespace_terminating(context.kube, key[0]),
-                unready_dependencies=unready_dependencies(xapp, context),
-                missing_dependencies=missing_dependencies(xapp, context),
+                unready_dependencies=unready,
+                missing_dependencies=tuple(name for name in unready if context.xapps.get((key[0], name)) is None),
                 dependency_cycle=() if deleting else context.xapps.dependency_cycle(key),
                 dependents=context.xapps.dependents(key) if deleting else (),
                 repository_missing=desired_state.repository_missing,

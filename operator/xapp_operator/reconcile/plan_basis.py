@@ -52,9 +52,3 @@ def unready_dependencies(xapp: XApp, context: ObserverContext) -> tuple[str, ...
     """Return the names in dependsOn whose XApps are not Ready."""
     names = dict.fromkeys(dependency.name for dependency in xapp.spec.depends_on or ())
     return tuple(name for name in names if not context.xapps.is_ready((xapp.metadata.namespace, name)))
-
-
-def missing_dependencies(xapp: XApp, context: ObserverContext) -> tuple[str, ...]:
-    """Return the names in dependsOn of which there is no XApp."""
-    names = dict.fromkeys(dependency.name for dependency in xapp.spec.depends_on or ())
-    return tuple(name for name in names if context.xapps.get((xapp.metadata.namespace, name)) is None)

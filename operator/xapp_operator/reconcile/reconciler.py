@@ -210,8 +210,8 @@ class Reconciler:
         if attempt is not None and attempt.digests == observation.desired and attempt.generation != generation:
             attempt = replace(attempt, generation=generation)
         noted = observation.state.terminating.objects
-        draft = replace(draft, attempt=attempt, terminating=noted)
-        draft = replace(draft, release=observation.release, history=observation.history)
+        release, history = observation.release, observation.history
+        draft = replace(draft, attempt=attempt, terminating=noted, release=release, history=history)
         request.draft = draft.with_handled(request.xapp, *observation.handled)
         return observation
 
