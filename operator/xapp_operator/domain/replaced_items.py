@@ -55,7 +55,7 @@ class ReplacedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class _Missing:
+class _MissingItem:
     """An item of the manifest that is not in its list."""
 
     path: Path
@@ -63,7 +63,7 @@ class _Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Other:
+class _OtherItem:
     """An item that others than Helm manage, and that the manifest does not have; `name` is its key in managedFields."""
 
     name: str
@@ -87,8 +87,8 @@ class _KeyedList:
 
     place: _Place
     keys: frozenset[str]
-    missing: list[_Missing]
-    others: list[_Other]
+    missing: list[_MissingItem]
+    others: list[_OtherItem]
     members: list[_Place]
     """The items that both have, and of which others manage fields."""
 
@@ -204,7 +204,7 @@ def _compare_items(place: _Place, wanted: list[Json], live: list[Json], helms: l
         path = (*place.path, str(index))
         packed = next((key for key, each in known.items() if _has_same_keys(item, each, keys)), None)
         if packed is None:
-            found.missing.append(_Missing(path, item))
+            found.missing.append(_MissingItem(path, item))
             continue
         present.add(packed)
         if (name := managed.get(packed)) is not None:
@@ -213,7 +213,7 @@ def _compare_items(place: _Place, wanted: list[Json], live: list[Json], helms: l
     for packed, name in managed.items():
         is_helms = any(_node_at(each, (*place.fields, name)) is not None for each in helms)
         if packed in known and packed not in present and not is_helms:
-            found.others.append(_Other(name, known[packed]))
+            found.others.append(_OtherItem(name, known[packed]))
     return found
 
 
@@ -236,7 +236,7 @@ def _has_same_keys(wanted: JsonObject, live: JsonObject, keys: frozenset[str]) -
     return bool(given) and all(wanted[key] == live.get(key) for key in given)
 
 
-def _pair_refused(changed: _KeyedList) -> Iterator[tuple[_Missing, _Other]]:
+def _pair_refused(changed: _KeyedList) -> Iterator[tuple[_MissingItem, _OtherItem]]:
     """Yield which item is in the place of which, in a list that cannot have both: by their equal values.
 
     Of one missing item and one other, it is clear.
@@ -260,7 +260,7 @@ def _count_equal(wanted: JsonObject, live: JsonObject, keys: frozenset[str]) -> 
 
 def _pair_equal(
     changed: _KeyedList, desired: JsonObject | None, comparison: _Comparison
-) -> Iterator[tuple[_Missing, _Other]]:
+) -> Iterator[tuple[_MissingItem, _OtherItem]]:
     """Yield which item has the values of which missing one, with defaults, as `desired` has them."""
     others = changed.others[:PAIRED_MAX]
     listed = _value_at(desired, changed.place.fields)

@@ -1,7 +1,7 @@
 """CorrectDrift: apply the stored manifest to the objects that differ from it, as helm would, without a new revision.
 
 The request has the identity of the XApp and Helm's field manager, so that Helm owns the fields again. What somebody put
-in the place of items of a list goes: see `release_lists`. An object that changed since it was compared is left for the
+in the place of items of a list goes: see `list_takeover`. An object that changed since it was compared is left for the
 next comparison. Changes in StatusDraft: `drift_corrected`.
 """
 
@@ -26,7 +26,7 @@ from xapp_operator.monitor.release_objects import UnlabelledObject
 from xapp_operator.reconcile.drift import CorrectionRefusal, ManifestKey, load_applied
 from xapp_operator.reconcile.object_comparison import REFUSED, body_to_apply, denied_by_admission, retry_conflicts
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.verbs.release_lists import release_lists
+from xapp_operator.reconcile.verbs.list_takeover import take_over_lists
 from xapp_operator.reconcile.verbs.repair_labels import patch_labels
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
@@ -156,7 +156,7 @@ async def _apply_once(
         if ignored.all or ignored.error or not {*ignored.paths} <= {*one.kept}:
             return False
         if one.replaced:
-            released = await release_lists(client, resource, live, body, kept=one.kept, untouched=ignored.paths)
+            released = await take_over_lists(client, resource, live, body, kept=one.kept, untouched=ignored.paths)
             live = released.body
         body = body_to_apply(body, live, one.kept)
         stored = await client.apply(resource, one.name, body, namespace=namespace, field_manager=HELM_MANAGER)

@@ -32,8 +32,8 @@ from xapp_operator.reconcile.reconcile_context import ReconcilerContext, Reconci
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
 from xapp_operator.reconcile.status.revision_history import find_rollback_target, with_failed_revision
 from xapp_operator.reconcile.status.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
+from xapp_operator.reconcile.verbs.list_takeover import run_with_list_takeover
 from xapp_operator.reconcile.verbs.ownership import require_free_objects
-from xapp_operator.reconcile.verbs.release_lists import run_with_released_lists
 from xapp_operator.reconcile.verbs.repair_labels import label_release
 from xapp_operator.reconcile.verbs.surplus_revisions import delete_surplus
 from xapp_operator.reconcile.verbs.unserved_kinds import upgrade_without_unserved_kinds
@@ -354,7 +354,7 @@ async def _run_helm(
         return await context.helm.install(helm_request, slot=slot)
 
     async def upgrade(place: HelmSlot | None) -> ReleaseResult:
-        return await run_with_released_lists(request, context, lambda: context.helm.upgrade(helm_request, slot=place))
+        return await run_with_list_takeover(request, context, lambda: context.helm.upgrade(helm_request, slot=place))
 
     try:
         return await upgrade(slot)

@@ -32,7 +32,7 @@ from xapp_operator.reconcile.status.attempts import rolled_back_attempt
 from xapp_operator.reconcile.status.revision_history import label_digests, with_failed_revision
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import run_step
-from xapp_operator.reconcile.verbs.release_lists import run_with_released_lists
+from xapp_operator.reconcile.verbs.list_takeover import run_with_list_takeover
 from xapp_operator.reconcile.verbs.release_records import label_record
 from xapp_operator.reconcile.verbs.surplus_revisions import delete_surplus
 
@@ -67,7 +67,7 @@ async def rollback(
             timeout=request.xapp.spec.timeout_seconds,
             read_secrets=secrets_reader(request.key, name, context, rollback_to=action.revision),
         )
-        await run_with_released_lists(request, context, lambda: context.helm.rollback(helm_request, slot=slot))
+        await run_with_list_takeover(request, context, lambda: context.helm.rollback(helm_request, slot=slot))
 
     def is_made(newest: RevisionInfo) -> bool:
         target = context.release_watch.get_revision(request.namespace, name, action.revision)

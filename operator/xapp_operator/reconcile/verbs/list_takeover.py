@@ -42,7 +42,7 @@ _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class TakeoverResult:
     """An object of whose lists Helm manages items now; `left` are those that stay."""
 
     body: JsonObject
@@ -50,7 +50,7 @@ class Released:
     left: tuple[ReplacedItem, ...] = ()
 
 
-async def release_lists(
+async def take_over_lists(
     client: KubeClient,
     resource: Resource,
     live: JsonObject,
@@ -58,7 +58,7 @@ async def release_lists(
     *,
     kept: tuple[Path, ...] = (),
     untouched: tuple[Path, ...],
-) -> Released:
+) -> TakeoverResult:
     """Make Helm the manager of what somebody put in the place of items of `applied`, except in `untouched` paths.
 
     At the paths in `kept`, live values will stay when it is applied.
@@ -67,24 +67,24 @@ async def release_lists(
         Conflict: when the object has changed since it was read.
         KubeError: when the API server does not answer, or refuses it.
     """
-    released = Released(live)
+    taken_over = TakeoverResult(live)
     for _ in range(MAX_ROUNDS):
-        preview = await preview_apply(client, resource, released.body, applied, kept=kept, untouched=untouched)
+        preview = await preview_apply(client, resource, taken_over.body, applied, kept=kept, untouched=untouched)
         if not preview.removable:
-            return Released(released.body, released.changed, preview.replaced)
-        metadata = obj(released.body, "metadata")
+            return TakeoverResult(taken_over.body, taken_over.changed, preview.replaced)
+        metadata = obj(taken_over.body, "metadata")
         change: JsonObject = {
             "uid": metadata.get("uid"),
             "resourceVersion": metadata.get("resourceVersion"),
-            "managedFields": hand_over(released.body, preview.removable, api_version=text(applied, "apiVersion")),
+            "managedFields": hand_over(taken_over.body, preview.removable, api_version=text(applied, "apiVersion")),
         }
         name, namespace = text(metadata, "name"), text(metadata, "namespace") or None
         body = await client.patch(resource, name, {"metadata": change}, namespace=namespace)
-        released = Released(body, changed=True)
-    return released
+        taken_over = TakeoverResult(body, changed=True)
+    return taken_over
 
 
-async def run_with_released_lists(
+async def run_with_list_takeover(
     request: ReconcileRequest, context: ReconcilerContext, run: Callable[[], Awaitable[T]]
 ) -> T:
     """Return what `run` returns, which is an upgrade or a rollback; it is repeated once if that can help.
@@ -95,7 +95,7 @@ async def run_with_released_lists(
     revision, drifted = context.drift.replaced_objects(request.key)
     if drifted:
         keys = {(each.group, (each.kind, each.namespace, each.name)) for each in drifted}
-        await _release_objects(request, context, revision, chosen=keys)
+        await _take_over_objects(request, context, revision, chosen=keys)
     try:
         return await run()
     except Invalid as refused:
@@ -105,7 +105,7 @@ async def run_with_released_lists(
         except KubeError as error:
             raise refused from error  # why the step failed tells more
         newest = context.release_watch.revisions(*release)[-1:]
-        changed, left = await _release_objects(request, context, newest[0].revision) if newest else (False, [])
+        changed, left = await _take_over_objects(request, context, newest[0].revision) if newest else (False, [])
         if changed:
             _log.info("step repeated", namespace=request.namespace, name=request.key[1])
             return await run()
@@ -114,7 +114,7 @@ async def run_with_released_lists(
         raise
 
 
-async def _release_objects(
+async def _take_over_objects(
     request: ReconcileRequest,
     context: ReconcilerContext,
     revision: int,
@@ -131,7 +131,7 @@ async def _release_objects(
         record = await read_release_record(context.kube, namespace, release, revision)
         applied = await asyncio.to_thread(load_applied, record.manifest, release=release, namespace=namespace)
     except XAppError as error:
-        _log.info("lists not released", namespace=namespace, name=request.key[1], error=error.message)
+        _log.info("lists not taken over", namespace=namespace, name=request.key[1], error=error.message)
         return False, []
     keys = applied.keys() - _unchanged(request, context) if chosen is None else applied.keys() & {*chosen}
     limit = asyncio.Semaphore(MAX_PARALLEL_READS)
@@ -140,11 +140,11 @@ async def _release_objects(
         nonlocal changed
         async with limit:
             try:
-                found = await retry_conflicts(lambda: _release_object(one, request, context))
+                found = await retry_conflicts(lambda: _take_over_object(one, request, context))
             except (Conflict, NotFound):
                 return
             except KubeError as error:
-                _log.info("lists not released", namespace=namespace, kind=one.reference.kind, error=error.message)
+                _log.info("lists not taken over", namespace=namespace, kind=one.reference.kind, error=error.message)
                 return
         changed = changed or found.changed
         left.extend(_describe(one, each) for each in found.left)
@@ -159,20 +159,22 @@ def _unchanged(request: ReconcileRequest, context: ReconcilerContext) -> set[Man
     return {(each.group, each.key) for each in found if each.live is not None and each.live.content == 0}
 
 
-async def _release_object(one: AppliedObject, request: ReconcileRequest, context: ReconcilerContext) -> Released:
+async def _take_over_object(
+    one: AppliedObject, request: ReconcileRequest, context: ReconcilerContext
+) -> TakeoverResult:
     reference, body = one.reference, one.body
     if body is None:
-        return Released({})
+        return TakeoverResult({})
     client = context.impersonation.client_for(request.xapp)
     resource = await context.kube.discovery.resource_for(api_version=reference.api_version, kind=reference.kind)
     namespace = reference.namespace or request.namespace if resource.namespaced else None
     live = await client.get(resource, reference.name, namespace=namespace)
     owner = text(obj(obj(live, "metadata"), "annotations"), HELM_RELEASE_NAME, request.xapp.release_name)
     if owner != request.xapp.release_name:
-        return Released(live)
+        return TakeoverResult(live)
     ignored = parse_ignored(live, body)
     untouched: tuple[Path, ...] = (EVERYTHING,) if ignored.all or ignored.error else ignored.paths
-    return await release_lists(client, resource, live, body, untouched=untouched)
+    return await take_over_lists(client, resource, live, body, untouched=untouched)
 
 
 def _describe(one: AppliedObject, left: ReplacedItem) -> str:
