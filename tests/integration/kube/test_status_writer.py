@@ -94,14 +94,23 @@ async def test_a_stale_reader_neither_undoes_nor_skips_a_write(kube: KubeClient,
     assert text(obj(back, "status"), "phase") == "Deploying"
 
 
-async def test_a_concurrent_change_does_not_fail_a_status_write(kube: KubeClient, namespace: str) -> None:
+async def test_a_concurrent_change_of_metadata_does_not_fail_a_status_write(kube: KubeClient, namespace: str) -> None:
     created = await kube.create(XAPPS, xapp_manifest("a", namespace=namespace))
     await kube.patch(XAPPS, "a", {"metadata": {"annotations": {"a": "b"}}}, namespace=namespace)
-    other: JsonObject = {"phase": "Failed", "heldRevision": 3, "observedGeneration": 1}
-    await kube.patch(XAPPS, "a", {"status": other}, namespace=namespace, subresource="status")
     stored = await StatusWriter(kube).write(created, DEPLOYING)
     assert obj(stored, "status") == DEPLOYING
     assert obj(obj(stored or {}, "metadata"), "annotations") == {"a": "b"}
+
+
+async def test_a_status_that_others_have_written_since_it_was_read_is_not_replaced(
+    kube: KubeClient, namespace: str
+) -> None:
+    created = await kube.create(XAPPS, xapp_manifest("a", namespace=namespace))
+    other: JsonObject = {"phase": "Failed", "heldRevision": 3, "observedGeneration": 1}
+    written = await kube.patch(XAPPS, "a", {"status": other}, namespace=namespace, subresource="status")
+    with pytest.raises(Conflict, match="has been written by others since it was read"):
+        await StatusWriter(kube).write(created, DEPLOYING)
+    assert await kube.get(XAPPS, "a", namespace=namespace) == written
 
 
 async def test_a_status_never_reaches_another_object_of_the_same_name(kube: KubeClient, namespace: str) -> None:
