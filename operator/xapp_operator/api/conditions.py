@@ -35,7 +35,8 @@ RECONCILING: Final = "Reconciling"
 """The operator is working, or will try again by itself. Present only while True."""
 STALLED: Final = "Stalled"
 """Another attempt would not help. Change the spec, the chart or the values, or set
-[`retry-at`](user-guide.md#ask-the-operator-to-act). Present only while True.
+[`retry-at`](user-guide.md#ask-the-operator-to-act). Present only while True. An
+[event](troubleshooting.md#events-of-an-xapp) of type Warning says so, too.
 """
 
 _DISPLAY_ORDER = (READY, RECONCILING, STALLED, RELEASED, DRIFTED, TEST_SUCCESS)

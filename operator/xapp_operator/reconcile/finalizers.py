@@ -136,7 +136,7 @@ class Finalizers:
         live = context.monitor.report(xapp.key, release=xapp.release_name)
         observation = self._observer.without_release(xapp, request.draft, error, live)
         try:
-            await self._reports.write(request, Wait(reason, message, stalled=error.permanent), observation)
+            await self._reports.write(request, Wait(reason, message, stalled=error.permanent), observation, told=True)
         except KubeError as refused:
             self._reports.keep(request)
             _log.warning("refusal not told", namespace=xapp.key[0], name=xapp.key[1], error=refused.message)

@@ -30,6 +30,7 @@ from xapp_operator.errors import KubeError, NotFound, XAppError
 from xapp_operator.reconcile.observe import Observation
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest, without_values
 from xapp_operator.reconcile.status.drift_reporting import find_begun_drift
+from xapp_operator.reconcile.status.stall_reporting import find_begun_stall
 from xapp_operator.reconcile.status.status_draft import StatusDraft, attempt_from_status, utc
 from xapp_operator.reconcile.status.status_rendering import render_status
 from xapp_operator.reconcile.watching.xapp_cache import keep_written, small_metadata
@@ -107,15 +108,16 @@ class StatusReports:
         observation: Observation,
         *,
         retries: SourceRetries = NO_RETRIES,
+        told: bool = False,
     ) -> None:
-        """Write the status, if it has changed.
+        """Write the status, if it has changed; `told` says that an event has told already why it is Stalled.
 
         Raises:
             KubeError: when the cluster refuses it.
         """
         status = self._render(request, decision, observation, retries=retries)
         try:
-            stored = await self.store(request.xapp, request.raw, status)
+            stored = await self.store(request.xapp, request.raw, status, told=told)
         except KubeError:
             request.status_refused = True
             raise
@@ -191,13 +193,18 @@ class StatusReports:
             if report.has_written:
                 request.restore(self._context.xapps.get(request.key))
 
-    async def store(self, before: XApp, raw: JsonObject, status: JsonObject) -> tuple[JsonObject, XApp] | None:
+    async def store(
+        self, before: XApp, raw: JsonObject, status: JsonObject, *, told: bool = False
+    ) -> tuple[JsonObject, XApp] | None:
         """Write `status`; return the XApp as stored, or None without a change or without the XApp.
+
+        When drift begins, or the XApp begins to be Stalled, that is an event.
 
         Args:
             before: the XApp as last read, of which only metadata and conditions are used.
             raw: the same as JSON, which needs no spec.
             status: the complete new status.
+            told: whether an event has told already why it is Stalled.
 
         Raises:
             KubeError: when the cluster refuses it.
@@ -213,8 +220,10 @@ class StatusReports:
         written = {**written, "metadata": small_metadata(written)}  # a step that waits keeps it
         after = XApp.model_validate(written)
         keep_written(context.xapps, context.queue, raw, written)
-        if (drifted := find_begun_drift(before, after)) is not None:
-            context.events.record(written, event_type="Warning", reason=drifted.reason, message=drifted.message)
+        begun = [find_begun_drift(before, after), None if told else find_begun_stall(before, after)]
+        for each in begun:
+            if each is not None:
+                context.events.record(written, event_type="Warning", reason=each.reason, message=each.message)
         return written, after
 
     def _render(
