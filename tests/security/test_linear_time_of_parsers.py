@@ -14,7 +14,7 @@ import pytest
 
 from tests.security.growth import assert_linear, repeat
 from tests.support.charts import chart_archive
-from xapp_operator.api.json import Json
+from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.inspection import inspect_archive
 from xapp_operator.charts.chart_request import parse_repository_url, sha256_digits
@@ -30,6 +30,7 @@ from xapp_operator.domain.chart_values.values_text import dump_values_text, mask
 from xapp_operator.domain.chart_values.yaml_values import dump_values, load_json, load_values
 from xapp_operator.domain.masking.redaction import MASK, redact, scrub, secret_texts, unmask
 from xapp_operator.domain.masking.text_secrets import mask_secrets
+from xapp_operator.domain.replaced_items import find_replaced
 from xapp_operator.gateway.catalog.label_selector import parse_label_selector
 from xapp_operator.gateway.deploy.forms import read_namespace
 from xapp_operator.gateway.http.requests.bodies import decode_json_object
@@ -286,6 +287,22 @@ def tar_of_links(count: int) -> bytes:
     return packed.getvalue()
 
 
+def containers_with_arguments(count: int) -> tuple[JsonObject, JsonObject]:
+    """Return an object with a renamed container that has more arguments, and what an apply would make of it."""
+    arguments: list[Json] = [f"--{number}" for number in range(count // 2)]
+    more: list[Json] = [*arguments, *(f"--more-{number}" for number in range(count // 2))]
+    fields: JsonObject = {"f:spec": {"f:containers": {'k:{"name":"renamed"}': {".": {}}}}}
+    metadata: JsonObject = {"managedFields": [{"manager": "jane", "operation": "Update", "fieldsV1": fields}]}
+    renamed: JsonObject = {"name": "renamed", "args": more}
+    live: JsonObject = {"metadata": metadata, "spec": {"containers": [renamed]}}
+    return live, {**live, "spec": {"containers": [renamed, {"name": "main", "args": arguments}]}}
+
+
+def find_renamed_container(states: tuple[JsonObject, JsonObject]) -> None:
+    live, desired = states
+    find_replaced(live, {"spec": {"containers": [{"name": "main"}]}}, desired=desired)
+
+
 STRUCTURES: Final[dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]]] = {
     "masks of values": (lambda n: members(n // 16, lambda _: {"password": "s3cr3t"}), redact),
     "texts of secrets": (lambda n: members(n // 16, lambda k: {"password": f"s3cr3t-{k}"}), secret_texts),
@@ -305,6 +322,7 @@ STRUCTURES: Final[dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]
         form_of,
     ),
     "fields of a form": (lambda n: members(n // 8, lambda k: k), read_namespace),
+    "replaced items of lists": (containers_with_arguments, find_renamed_container),
     "listed items": (lambda n: ["a"] * n, lambda found: format_list(found, total=len(found))),
     "secrets in a text": (lambda n: "a" * n, lambda text: scrub(text, ("aaaa", "b" * 100, text[: len(text) // 2]))),
     "files of a chart": (lambda n: chart_with_files(n // 64), lambda data: inspect_archive(data, limits=LIMITS)),

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeAlias, cast
 
 import orjson
@@ -297,10 +298,9 @@ class _Comparison:
         if isinstance(wanted, list):
             if not isinstance(live, list):
                 return False
-            near = (live[index : index + 1] for index in range(len(wanted)))  # mostly, the order is the same
             return all(
-                any(self.has_values(one, each) for one in (*first, *live))
-                for each, first in zip(wanted, near, strict=True)
+                any(self.has_values(one, each) for one in chain(live[index : index + 1], live))  # mostly in order
+                for index, each in enumerate(wanted)
             )
         return live == wanted
 
