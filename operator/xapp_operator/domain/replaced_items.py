@@ -104,7 +104,7 @@ def find_replaced(
     """
     entries = _entries(live)
     helm = next(filter(_is_applied_by_helm, entries), None)
-    version = text(helm, "apiVersion") if helm is not None else text(applied, "apiVersion")
+    version = text(helm or applied, "apiVersion")
     refusals = [_field_names(each) for each in refused]
     comparison = _Comparison()
     found = []
@@ -171,7 +171,7 @@ def _find_obstacle(owners: Iterable[JsonObject], version: str) -> str:
 
 
 def _changed_lists(live: JsonObject, applied: JsonObject, entries: list[JsonObject]) -> Iterator[_KeyedList]:
-    """Yield the lists of which items are missing, and which have others."""
+    """Yield the lists in which others than Helm manage something."""
     theirs = [obj(each, "fieldsV1") for each in entries if text(each, "manager") != HELM_MANAGER]
     helms = [obj(each, "fieldsV1") for each in entries if text(each, "manager") == HELM_MANAGER]
     left, stack = ITEMS_MAX, [_Place(applied, live, theirs)]
@@ -188,8 +188,7 @@ def _changed_lists(live: JsonObject, applied: JsonObject, entries: list[JsonObje
                 continue
             found = _compare_items(place, place.wanted, place.live, helms)
             stack += found.members
-            if found.missing and found.others:
-                yield found
+            yield found
 
 
 def _compare_items(place: _Place, wanted: list[Json], live: list[Json], helms: list[JsonObject]) -> _KeyedList:
@@ -204,11 +203,10 @@ def _compare_items(place: _Place, wanted: list[Json], live: list[Json], helms: l
             continue
         path = (*place.path, str(index))
         packed = next((key for key, each in known.items() if _has_same_keys(item, each, keys)), None)
+        present.add(packed)
         if packed is None:
             found.missing.append(_MissingItem(path, item))
-            continue
-        present.add(packed)
-        if (name := managed.get(packed)) is not None:
+        elif (name := managed.get(packed)) is not None:
             below = _below(place.nodes, name)
             found.members.append(_Place(item, known[packed], below, path, (*place.fields, name)))
     for packed, name in managed.items():
@@ -249,8 +247,9 @@ def _pair_refused(changed: _KeyedList) -> Iterator[tuple[_MissingItem, _OtherIte
             missing.remove(one)
             others.remove(other)
             yield one, other
-    if len(missing) == len(others) == 1:
-        yield missing[0], others[0]
+    match missing, others:
+        case [one], [other]:
+            yield one, other
 
 
 def _count_equal(wanted: JsonObject, live: JsonObject, keys: frozenset[str]) -> tuple[bool, int]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from xapp_operator.api.json import JsonObject
+from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.domain.managed_fields import manages_all, pack_helm_fields, unpack_helm_fields
-from xapp_operator.domain.replaced_items import ReplacedItem, find_replaced, hand_over
+from xapp_operator.domain.replaced_items import ReplacedItem, find_replaced, hand_over, without_replaced
 
 REFUSED = ("spec.ports[1].name",)
 HTTP_8080, HTTP_9090 = 'k:{"port":8080,"protocol":"TCP"}', 'k:{"port":9090,"protocol":"TCP"}'
@@ -87,6 +87,59 @@ def test_of_several_items_without_anything_equal_none_counts() -> None:
     assert find_replaced(live, chart({"name": "http", "port": 8080}), refused=REFUSED) == ()
 
 
+def test_an_item_with_the_name_counts_more_than_one_with_another_value() -> None:
+    live = service(
+        port("web", 15000, nodePort=30080), port("http", 9090), mesh=ports_of(MESH), kubectl_edit=ports_of(HTTP_9090)
+    )
+    wanted = chart({"name": "http", "port": 8080, "nodePort": 30080})
+    (found,) = find_replaced(live, wanted, refused=REFUSED)
+    assert found.fields[-1] == HTTP_9090
+
+
+def test_one_item_replaced_only_one_of_the_chart() -> None:
+    live = service(port("web", 9090, appProtocol="http"), kubectl_edit=ports_of(HTTP_9090))
+    wanted = chart(port("one", 1, appProtocol="http"), port("two", 2, appProtocol="http"))
+    (found,) = find_replaced(live, wanted, refused=REFUSED)
+    assert found.path == ("spec", "ports", "0")
+
+
+def test_an_item_of_the_chart_that_somebody_else_manages_replaced_no_other_one() -> None:
+    live = service(port("metrics", 9000), kubectl_edit=ports_of(METRICS))
+    assert find_replaced(live, CHART, refused=REFUSED) == ()
+
+
+def test_an_item_of_the_chart_without_its_keys_is_missing() -> None:
+    live = service(port("http", 9090), kubectl_edit=ports_of(HTTP_9090))
+    assert len(find_replaced(live, chart({"name": "http"}), refused=REFUSED)) == 1
+
+
+def test_an_item_that_is_managed_and_not_in_the_list_replaced_nothing() -> None:
+    live = service(port("metrics", 9000), helm=ports_of(METRICS), kubectl_edit=ports_of(HTTP_9090))
+    assert find_replaced(live, CHART, refused=REFUSED) == ()
+
+
+LIST: Json = [port("http", 9090)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stored"),
+    [
+        (LIST, None),
+        (LIST, {}),
+        (LIST, "x"),
+        ({"a": 1}, None),
+        ({"a": 1}, LIST),
+        (None, LIST),
+        (None, {}),
+        (["x"], LIST),
+    ],
+)
+def test_a_field_of_another_type_than_in_the_chart_is_no_list_with_replaced_items(wanted: Json, stored: Json) -> None:
+    live = service(kubectl_edit={"f:spec": {"f:ports": {HTTP_9090: {**LEAVES}, "f:a": {}}}})
+    live["spec"] = {"ports": stored}
+    assert find_replaced(live, {"apiVersion": "v1", "spec": {"ports": wanted}}, refused=REFUSED) == ()
+
+
 def test_an_item_that_another_manager_applies_must_stay() -> None:
     live = service(port("http", 9090), port("metrics", 9000), helm=ports_of(METRICS))
     live["metadata"]["managedFields"].append(entry("kustomize", ports_of(HTTP_9090), operation="Apply"))  # type: ignore[index, union-attr, call-overload]
@@ -102,9 +155,19 @@ def test_an_item_that_was_written_in_another_version_must_stay() -> None:
     assert "another version of the API" in found.obstacle
 
 
-def test_an_item_that_helm_manages_already_is_none() -> None:
-    live = service(port("http", 9090), port("metrics", 9000), helm=ports_of(HTTP_9090, METRICS))
+@pytest.mark.parametrize("others", [{}, {"jane": ports_of(HTTP_9090)}])
+def test_an_item_that_helm_manages_already_is_none(others: dict[str, JsonObject]) -> None:
+    live = service(port("http", 9090), port("metrics", 9000), helm=ports_of(HTTP_9090, METRICS), **others)
     assert find_replaced(live, CHART, refused=REFUSED) == ()
+
+
+def test_the_version_of_an_edit_is_compared_with_that_of_helms_last_apply() -> None:
+    live: JsonObject = {**EDITED, "metadata": {"managedFields": []}}
+    for helms, obstacle in ((), ""), ((entry("helm", {}, operation="Apply", version="v2"),), "another version"):
+        live["metadata"] = {"managedFields": [*helms, entry("jane", ports_of(HTTP_9090))]}
+        (found,) = find_replaced(live, CHART, refused=REFUSED)
+        assert obstacle in found.obstacle
+        assert bool(obstacle) == bool(found.obstacle)
 
 
 def container(name: str, **more: Any) -> JsonObject:
@@ -131,10 +194,21 @@ def test_an_item_that_is_equal_but_for_its_keys_replaced_the_charts_one() -> Non
     assert found.fields == ("f:spec", "f:containers", 'k:{"name":"renamed"}')
 
 
-@pytest.mark.parametrize("other", [container("sidecar", image="y:1"), container("sidecar", env=[])])
-def test_an_item_with_other_values_was_added_although_one_of_the_chart_is_missing(other: JsonObject) -> None:
+@pytest.mark.parametrize("changed", [{"image": "y:1"}, {"env": []}, {"env": None}, {"env": ["A"]}])
+def test_an_item_with_other_values_was_added_although_one_of_the_chart_is_missing(changed: JsonObject) -> None:
+    other = container("sidecar", **changed)
     live, desired = pod(other, injector="sidecar"), pod(container("main"), other)
     assert find_replaced(live, WANTED, desired=desired) == ()
+
+
+def test_one_equal_item_replaced_only_one_of_the_chart() -> None:
+    wanted: JsonObject = {"spec": {"containers": [{"name": "main"}, {"name": "second"}]}}
+    live, desired = (
+        pod(*containers, container("renamed"), jane="renamed")
+        for containers in ((), (container("main"), container("second")))
+    )
+    (found,) = find_replaced(live, wanted, desired=desired)
+    assert found.path == ("spec", "containers", "0")
 
 
 def test_of_ports_without_equal_names_the_one_with_the_same_port_of_the_nodes_replaced_the_charts_one() -> None:
@@ -153,6 +227,14 @@ def test_one_equal_value_is_no_sign() -> None:
     wanted: JsonObject = {"env": [{"name": "A", "value": "true"}]}
     desired: JsonObject = {"env": [{"name": "A", "value": "true"}, {"name": "B", "value": "true"}]}
     assert find_replaced(live, wanted, desired=desired) == ()
+
+
+def test_two_equal_values_are_a_sign() -> None:
+    both: JsonObject = {"image": "x:1", "imagePullPolicy": "Always"}
+    live, desired = (
+        pod(*listed, {"name": "renamed", **both}, jane="renamed") for listed in ((), ({"name": "main", **both},))
+    )
+    assert len(find_replaced(live, WANTED, desired=desired)) == 1
 
 
 def test_lists_in_items_that_stay_are_looked_at() -> None:
@@ -175,9 +257,38 @@ def test_large_lists_cost_a_bounded_time() -> None:
     assert find_replaced(live, chart(*(port("x", number) for number in range(20_000, 30_000))), refused=REFUSED) == ()
 
 
-@pytest.mark.parametrize(("count", "reverse", "expected"), [(2000, False, 1), (100, True, 1), (2000, True, 0)])
+@pytest.mark.parametrize(("in_manifest", "live", "expected"), [(2, 498, 1), (2, 499, 0)])
+def test_500_items_of_one_object_are_looked_at(in_manifest: int, live: int, expected: int) -> None:
+    found = service(
+        port("http", 9090), *(port("metrics", 9000) for _ in range(live - 1)), kubectl_edit=ports_of(HTTP_9090)
+    )
+    assert len(CHART["spec"]["ports"]) == in_manifest  # type: ignore[index, call-overload, arg-type]
+    assert len(find_replaced(found, CHART, refused=REFUSED)) == expected
+
+
+@pytest.mark.parametrize("refused", [REFUSED, ()])
+@pytest.mark.parametrize(("before", "expected"), [(49, 1), (50, 0)])
+@pytest.mark.parametrize("is_missing", [True, False])
+def test_of_one_list_50_missing_items_and_50_others_are_compared(
+    refused: tuple[str, ...], before: int, expected: int, is_missing: bool
+) -> None:
+    numbers = range(1, before + 1)
+    unlike = [port(f"unlike-{number}", number) for number in numbers]
+    names = [f'k:{{"port":{number},"protocol":"TCP"}}' for number in numbers]
+    missing, others = (unlike, []) if is_missing else ([], unlike)
+    wanted, edited = port("http", 8080, nodePort=30080), port("http", 9090, nodePort=30080)
+    live = service(*others, edited, jane=ports_of(*(() if is_missing else names), HTTP_9090))
+    desired = service(*others, edited, *missing, wanted)
+    found = find_replaced(live, chart(*missing, wanted), desired=desired, refused=refused)
+    assert len(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "reverse", "expected"),
+    [(9992, False, 1), (9993, False, 0), (100, True, 1), (2000, True, 0)],
+)
 def test_long_lists_in_items_cost_a_bounded_time(count: int, reverse: bool, expected: int) -> None:
-    """Otherwise, one list in reverse order would keep all XApps waiting."""
+    """Otherwise, one list in reverse order would keep all XApps waiting. 10,000 values are compared."""
     args = [f"--flag-{number}" for number in range(count)]
     renamed = container("renamed", args=args[::-1] if reverse else args)
     live, desired = pod(renamed, jane="renamed"), pod(container("main", args=args), renamed)
@@ -205,3 +316,29 @@ def test_a_manager_without_other_fields_goes_and_helm_gets_an_entry_of_its_own()
     live["metadata"]["managedFields"].append(helm_3)  # type: ignore[index, union-attr, call-overload]
     entries = hand_over(live, find_replaced(live, CHART, refused=REFUSED), api_version="v1")
     assert entries == [helm_3, {**entry("helm", ports_of(HTTP_9090), operation="Apply"), "fieldsType": "FieldsV1"}]
+
+
+def test_others_keep_their_items_of_the_list() -> None:
+    live = service(
+        port("http", 9090), port("metrics", 9000), port("mesh", 15000), helm=ports_of(METRICS),
+        kubectl_edit=ports_of(HTTP_9090, MESH), mesh=ports_of(MESH),
+    )  # fmt: skip
+    entries = hand_over(live, find_replaced(live, CHART, refused=REFUSED), api_version="v1")
+    assert entries == [
+        entry("helm", ports_of(METRICS, HTTP_9090), operation="Apply"),
+        entry("kubectl-edit", ports_of(MESH)),
+        entry("mesh", ports_of(MESH)),
+    ]
+
+
+def test_a_state_without_replaced_items_has_all_others() -> None:
+    replaced = find_replaced(EDITED, CHART, refused=REFUSED)
+    before = copy.deepcopy(EDITED)
+    assert without_replaced(EDITED, replaced)["spec"] == {"ports": [port("metrics", 9000)]}
+    assert before == EDITED
+
+
+@pytest.mark.parametrize("spec", [{}, {"ports": None}, {"ports": "x"}, {"ports": [port("metrics", 9000)]}])
+def test_a_state_that_does_not_have_the_replaced_items_stays(spec: JsonObject) -> None:
+    state: JsonObject = {"spec": spec}
+    assert without_replaced(state, find_replaced(EDITED, CHART, refused=REFUSED)) == state
