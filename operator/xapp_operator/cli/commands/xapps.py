@@ -106,7 +106,8 @@ def list_xapps(
 ) -> None:
     """List xApps.
 
-    Without a namespace, those of all namespaces that you may list.
+    Without a namespace, those of all namespaces that you may list. MESSAGE begins with `drifted` if objects of the
+    release differ from its manifest: `xapp status` names them.
     """
     params = xapp_filters(
         None if all_namespaces else session.namespace(namespace), organization=organization, team=team
@@ -213,13 +214,19 @@ def _row(record: JsonObject) -> Row:
         health_cell(text(record, "health")),
         _number(release.get("revision")),
         age(text(record, "createdAt")),
-        text(record, "message"),
+        _message(record),
         text(record, "organization", "-"),
         text(record, "team", "-"),
         text(record, "owner", "-"),
         _joined(chart, "name", "version"),
         text(record, "source"),
     )
+
+
+def _message(record: JsonObject) -> str:
+    """Return the message of a record, after what Ready does not depend on."""
+    parts = ("drifted" if record.get("drifted") is True else "", text(record, "message"))
+    return "; ".join(part for part in parts if part)
 
 
 def _held(record: JsonObject) -> list[Field]:

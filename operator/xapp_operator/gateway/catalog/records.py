@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import orjson
 from pydantic import BaseModel
 
-from xapp_operator.api.conditions import READY, STALLED
+from xapp_operator.api.conditions import DRIFTED, READY, STALLED
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, pack_json, text
 from xapp_operator.api.models import METHOD_UPLOAD, HealthStatus, Phase, XAppSpec
 from xapp_operator.gateway.catalog.store_history import SortKey, SortValue
@@ -36,6 +36,7 @@ SOURCE_XAPP: Final = "xapp"
 SOURCE_LABELS: Final = "labels"
 SOURCES: Final = (SOURCE_XAPP, SOURCE_LABELS)
 
+_DRIFTED_BY_STATUS: Final = {"True": True, "False": False, "Unknown": None}
 _TESTS_PENDING: Final = frozenset({"Running", "Interrupted"})
 _PHASE: Final = FACETS.index("phase")
 
@@ -181,6 +182,7 @@ def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
         "ready": is_current and not deleting and ready_condition.get("status") == "True",
         "health": text(obj(status, "health"), "status", HealthStatus.UNKNOWN.value),
         "reason": ready_condition.get("reason") if is_current or deleting else None,
+        "drifted": _DRIFTED_BY_STATUS[text(_find_condition(conditions, DRIFTED), "status", "False")],
         "message": ready_condition.get("message")
         if is_current or deleting
         else f"generation {generation} of the spec waits for the operator",

@@ -104,6 +104,10 @@ class XAppRecord(ResponseModel):
         description="The reason of the condition Ready; null before the operator has reported on the current spec."
     )
     stalled: bool = Field(description="The operator does nothing more until a person changes something.")
+    drifted: bool | None = Field(
+        description="Objects of the release differ from its manifest: the condition Drifted is True. Null: it is "
+        "Unknown, or the xApp is known by its labels only."
+    )
     message: str | None = Field(description="The reason for its state; the root cause, if something is wrong.")
     generation: int | None = Field(description="Number of changes of its spec.")
     progress: ProgressModel | None = Field(description="Null while suspended, and if known by its labels only.")

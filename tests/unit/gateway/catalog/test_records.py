@@ -49,6 +49,7 @@ def test_the_record_of_a_deployed_xapp_has_its_release_and_services() -> None:
         "health": "Healthy",
         "reason": "InstallSucceeded",
         "stalled": False,
+        "drifted": False,
         "message": "Helm install succeeded",
         "generation": 1,
         "progress": {"step": "ready", "startedAt": None, "deadline": None, "attempt": None, "nextTryAt": None},
@@ -104,6 +105,13 @@ def test_a_revision_that_a_rollback_holds_is_told_until_the_spec_changes() -> No
     assert held(status) == 1
     assert held(status, generation=2) is None, "the operator has not seen the new spec yet"
     assert held({**status, "heldRevision": "1"}) is None
+
+
+@pytest.mark.parametrize(("condition", "drifted"), [("True", True), ("False", False), ("Unknown", None)])
+def test_a_list_tells_which_xapps_have_drifted(condition: str, drifted: bool | None) -> None:
+    status: dict[str, Any] = {**ready_status(), "conditions": [{"type": "Drifted", "status": condition}]}
+    entry = build_xapp_entry(raw_xapp(status=status))
+    assert json.loads(entry.summary_json)["drifted"] is drifted
 
 
 def test_the_summary_is_the_record_without_chart_and_services() -> None:
