@@ -28,7 +28,7 @@ const OK: Look = { tone: 'ok', icon: CircleCheck }
 const BAD: Look = { tone: 'bad', icon: CircleX }
 const UNKNOWN: Look = { tone: 'none', icon: CircleHelp }
 
-/** The words of phases, health, revisions, pods, events and tests. */
+/** The words of phases, health, drift, revisions, pods, events and tests. */
 const LOOKS: Readonly<Record<string, Look>> = {
   Healthy: OK,
   Deployed: OK,
@@ -44,6 +44,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
   'pending-rollback': RUNNING,
   Degraded: { tone: 'warn', icon: TriangleAlert },
   Warning: { tone: 'warn', icon: TriangleAlert },
+  Drifted: { tone: 'warn', icon: TriangleAlert },
   Failed: BAD,
   failed: BAD,
   Unknown: UNKNOWN,

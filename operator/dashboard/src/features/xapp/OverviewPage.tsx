@@ -4,6 +4,7 @@ import { CausePanel, CauseSkeleton } from '~/features/xapp/CausePanel'
 import { ConditionsPanel } from '~/features/xapp/ConditionsPanel'
 import { FactsPanel } from '~/features/xapp/FactsPanel'
 import { HealthPanel } from '~/features/xapp/HealthPanel'
+import { Message } from '~/features/xapp/Message'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { ProgressLine } from '~/features/xapp/ProgressLine'
 import { ReachPanel } from '~/features/xapp/ReachPanel'
@@ -33,6 +34,7 @@ export function OverviewPage(): ReactElement {
     <div className={styles.overview}>
       <div className={styles.pane}>
         <HeldRevision />
+        <Drift />
         {isWatched && <ProgressLine />}
         <CausePanel isWatched={isWatched} />
         {!isWatched && <ProgressLine />}
@@ -45,6 +47,28 @@ export function OverviewPage(): ReactElement {
         <FactsPanel />
       </div>
     </div>
+  )
+}
+
+/** What differs from the chart, and what ends that: it makes the xApp neither unhealthy nor unready. */
+function Drift(): ReactElement | null {
+  const { id, record, goneAt } = useOpenXApp()
+  if (record.drifted !== true || goneAt !== null) return null
+  const message = record.conditions.find(({ type }) => type === 'Drifted')?.message ?? null
+  return (
+    <Notice
+      tone="warn"
+      title="Objects differ from the manifest of the release"
+      actions={
+        <ButtonLink size="small" to="/xapps/$namespace/$name/manifest" params={id}>
+          Manifest
+        </ButtonLink>
+      }
+    >
+      <Message>{message}</Message>
+      Undo the change, or upgrade: an upgrade or a rollback gives these fields the values of the chart. With
+      driftDetection.mode enabled, the operator does so by itself.
+    </Notice>
   )
 }
 

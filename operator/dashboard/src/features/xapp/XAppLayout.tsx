@@ -129,6 +129,11 @@ function Heading({ record, isGone, readAt }: HeadingProps): ReactElement {
       <span className={styles.status}>
         <StatusBadge status={isGone ? 'Uninstalled' : record.phase} />
       </span>
+      {record.drifted === true && !isGone && (
+        <span className={styles.status}>
+          <StatusBadge status="Drifted" />
+        </span>
+      )}
       {record.source === 'labels' && <span className={styles.remark}>External</span>}
       {revision !== null && <span className={styles.remark}>revision {revision}</span>}
       <AsOf at={readAt} />

@@ -145,11 +145,14 @@ function Name({ xapp }: { xapp: XApp }): ReactElement {
 }
 
 function Health({ xapp }: { xapp: XApp }): ReactElement {
-  const { health, ready } = xapp
+  const { health, ready, drifted } = xapp
   const reason = ready ? '' : rowReason(xapp)
   return (
     <span className={styles.health}>
-      <StatusBadge status={health} isPlain />
+      <span className={styles.badges}>
+        <StatusBadge status={health} isPlain />
+        {drifted === true && <StatusBadge status="Drifted" isPlain />}
+      </span>
       {reason !== '' && (
         <span className={styles.message}>
           <Text lines={2}>{reason}</Text>
