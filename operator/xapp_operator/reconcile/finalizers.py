@@ -136,7 +136,8 @@ class Finalizers:
         live = context.monitor.report(xapp.key, release=xapp.release_name)
         observation = self._observer.without_release(xapp, request.draft, error, live)
         try:
-            await self._reports.write(request, Wait(reason, message, stalled=error.permanent), observation, told=True)
+            decision = Wait(reason, message, stalled=error.permanent, told=True)
+            await self._reports.write(request, decision, observation)
         except KubeError as refused:
             self._reports.keep(request)
             _log.warning("refusal not told", namespace=xapp.key[0], name=xapp.key[1], error=refused.message)

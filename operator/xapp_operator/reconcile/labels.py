@@ -15,7 +15,7 @@ from xapp_operator.api.models import XApp
 from xapp_operator.common.clock import Clock
 from xapp_operator.domain.planning.plan_input import LabelState
 from xapp_operator.domain.registration import registration_labels
-from xapp_operator.errors import AccessDenied, NotFound
+from xapp_operator.errors import AccessDenied, KubeError, NotFound
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.live_objects import LiveObject, belongs_to_release, owned_live_object, taken_live_object
@@ -43,7 +43,13 @@ class MissingLabels:
 
 
 def label_state(
-    missing: MissingLabels, *, outdated: bool, incomplete: bool, seconds_until_repair: float, now: float
+    missing: MissingLabels,
+    *,
+    outdated: bool,
+    incomplete: bool,
+    refused: KubeError | None,
+    seconds_until_repair: float,
+    now: float,
 ) -> LabelState:
     """Return the label facts for `plan`.
 
@@ -51,12 +57,14 @@ def label_state(
         missing: the objects without labels.
         outdated: the labels were not written since the revision or the spec changed.
         incomplete: the last attempt to write them on all objects failed.
+        refused: why, if that does not pass.
         seconds_until_repair: what is left of the back-off between repairs; 0 or less if it is over.
         now: seconds since the epoch.
     """
     if outdated and not incomplete:
         return LabelState(missing=bool(missing.objects), outdated=True)  # a new version is no repeated repair
-    return LabelState(missing=bool(missing.objects), outdated=incomplete, repair_at=now + seconds_until_repair)
+    repair_at = now + seconds_until_repair
+    return LabelState(missing=bool(missing.objects), outdated=incomplete, repair_at=repair_at, refused=refused)
 
 
 def predefined_labels(xapp: XApp) -> dict[str, str]:

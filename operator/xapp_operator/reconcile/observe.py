@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from xapp_operator.api.conditions import STALLED
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
@@ -222,11 +223,14 @@ class Observer:
             monitor=context.monitor,
             absent=context.absent_objects,
         )
+        outdated, pause = draft.labelled_revision != revision, context.label_backoff.next_repair_at(key)
+        refused_before = not outdated and bool(missing.objects) and _is_stalled(xapp)  # perhaps before a restart
         labels = label_state(
             missing,
-            outdated=draft.labelled_revision != revision,
-            incomplete=key in context.incompletely_labelled,
-            seconds_until_repair=context.label_backoff.next_repair_at(key) - context.clock.monotonic(),
+            outdated=outdated,
+            incomplete=key in context.incompletely_labelled or refused_before,
+            refused=context.incompletely_labelled.get(key),
+            seconds_until_repair=0.0 if requested else pause - context.clock.monotonic(),
             now=context.clock.now(),
         )
         drift = await self._find_drift(xapp, revision, requested=requested)
@@ -360,6 +364,10 @@ def _annotation_requests(xapp: XApp, draft: StatusDraft) -> AnnotationRequests:
         rollback_value=requested_value(xapp, "rollback_to") or "",
         digest=request_digest(xapp),
     )
+
+
+def _is_stalled(xapp: XApp) -> bool:
+    return any(each.type == STALLED for each in xapp.status.conditions or ())
 
 
 def _is_recent_step(draft: StatusDraft, status: HealthStatus, *, now: float) -> bool:

@@ -11,6 +11,7 @@ from xapp_operator.api.models import XApp
 from xapp_operator.common.clock import JumpAwareClock
 from xapp_operator.config import Settings
 from xapp_operator.domain.planning.plan_input import Digests
+from xapp_operator.errors import KubeError
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.requests import RenderResult, TemplateRequest
 from xapp_operator.kube.client import KubeClient
@@ -64,8 +65,8 @@ class ObserverContext:
     test_runs: TestRuns
     absent_objects: AbsentObjects
     health_marks: HealthMarks = field(default_factory=HealthMarks)
-    incompletely_labelled: set[NamespacedName] = field(default_factory=set)
-    """XApps whose release was deployed, but not all of its objects labelled."""
+    incompletely_labelled: dict[NamespacedName, KubeError | None] = field(default_factory=dict)
+    """XApps whose release was deployed, but not all of its objects labelled, and why, if that does not pass."""
     unreadable_manifests: dict[NamespacedName, str] = field(default_factory=dict)
     """XApps of whose deployed revision it is not known which objects it consists of, and why."""
     adoption_matches: dict[NamespacedName, tuple[Hashable, bool]] = field(default_factory=dict)
@@ -93,7 +94,7 @@ class ReconcilerContext(ObserverContext):
 
     def forget(self, key: NamespacedName) -> None:
         """Forget what is kept about an XApp that is gone."""
-        self.incompletely_labelled.discard(key)
+        self.incompletely_labelled.pop(key, None)
         self.unreadable_manifests.pop(key, None)
         self.adoption_matches.pop(key, None)
         self.correct_labels.pop(key, None)

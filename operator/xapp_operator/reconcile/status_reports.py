@@ -108,15 +108,15 @@ class StatusReports:
         observation: Observation,
         *,
         retries: SourceRetries = NO_RETRIES,
-        told: bool = False,
     ) -> None:
-        """Write the status, if it has changed; `told` says that an event has told already why it is Stalled.
+        """Write the status, if it has changed.
 
         Raises:
             KubeError: when the cluster refuses it.
         """
         status = self._render(request, decision, observation, retries=retries)
         try:
+            told = isinstance(decision, Wait) and decision.told
             stored = await self.store(request.xapp, request.raw, status, told=told)
         except KubeError:
             request.status_refused = True

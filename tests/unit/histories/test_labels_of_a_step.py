@@ -163,6 +163,7 @@ def test_a_refusal_is_told_when_all_others_are_labelled(settings: Settings) -> N
 
     async def play(history: History) -> None:
         await install(history)
+        drop_label(history)
         history.cluster.refuse = check
         history.cluster.latency = lambda request: 1.0 if request.path.endswith("/hello-rest") else 0.0
         history.cluster.on_response.append(note)

@@ -11,6 +11,7 @@ from tests.unit.reconcile.xapps import xapp
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import REGISTRATION_LABELS
 from xapp_operator.domain.planning.plan_input import LabelState
+from xapp_operator.errors import AccessDenied
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.object_labels import has_labels
 from xapp_operator.monitor.release_objects import UnlabelledObject
@@ -31,11 +32,17 @@ def labelled(labels: dict[str, str]) -> JsonObject:
 
 
 UNLABELLED = MissingLabels((UnlabelledObject(SERVICES, "ric", "hello"),))
+REFUSED = AccessDenied("you may not")
 
 
 def state(*, outdated: bool = False, incomplete: bool = False, seconds_until_repair: float = 0.0) -> LabelState:
     return label_state(
-        UNLABELLED, outdated=outdated, incomplete=incomplete, seconds_until_repair=seconds_until_repair, now=1000
+        UNLABELLED,
+        outdated=outdated,
+        incomplete=incomplete,
+        refused=REFUSED if incomplete else None,
+        seconds_until_repair=seconds_until_repair,
+        now=1000,
     )
 
 
@@ -52,6 +59,7 @@ def test_missing_labels_wait_for_the_back_off() -> None:
 def test_labelling_that_failed_is_repeated_with_back_off() -> None:
     repeated = state(outdated=True, incomplete=True, seconds_until_repair=60)
     assert repeated.outdated
+    assert repeated.refused is REFUSED
     assert not repeated.repair_due(1059)
 
 

@@ -138,7 +138,7 @@ class Wait:
 
     With both, another try is made although it would hardly help: a deletion never gives up. `step` is what it waits
     for, where the reason does not tell. `at_rest`: what is wrong is only in the way of the next upgrade, and otherwise
-    the decision would be Nothing.
+    the decision would be Nothing. `told`: an event has told it already.
     """
 
     reason: str
@@ -147,6 +147,7 @@ class Wait:
     until: float | None = None
     step: Step | None = None
     at_rest: bool = False
+    told: bool = False
 
 
 @dataclass(frozen=True, slots=True)

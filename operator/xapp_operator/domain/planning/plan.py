@@ -47,6 +47,7 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     rollback-to; or test-at, which nothing deployed can answer
     Nothing, and it is not known which objects the release      Wait, stalled
     consists of, because its manifest cannot be read
+    the same, and the cluster refuses labels on its objects     Wait, stalled; RepairLabels follows, with back-off
     any action that changes the release, and tests run;         EndTests
     deleting or suspended, and tests run
     Wait or Nothing, and objects that were being deleted when   Recreate, with back-off
@@ -86,7 +87,7 @@ from xapp_operator.domain.planning.actions import (
     Upgrade,
     Wait,
 )
-from xapp_operator.domain.planning.plan_at_rest import plan_at_rest
+from xapp_operator.domain.planning.plan_at_rest import plan_at_rest, plan_problem_at_rest
 from xapp_operator.domain.planning.plan_dependencies import (
     plan_dependency_cycle,
     plan_dependents,
@@ -137,8 +138,8 @@ def plan(inputs: PlanInput) -> Action:
     action = _plan_with_last_known_digests(effective) or _first_match(effective)
     if not isinstance(action, Wait | Nothing):
         return end_tests_before(action, inputs)
-    if isinstance(action, Nothing) and inputs.observed.manifest_problem:
-        action = Wait(Reason.CHART_INVALID, inputs.observed.manifest_problem, stalled=True)
+    if isinstance(action, Nothing):
+        action = plan_problem_at_rest(inputs.observed) or action
     rejected = plan_request_without_effect(effective, settled=action)
     return rejected or plan_at_rest(effective) or plan_tests(effective, settled=action) or action
 

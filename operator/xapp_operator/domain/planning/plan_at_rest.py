@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import XAppSpec
 from xapp_operator.domain.planning.actions import (
     Action,
@@ -13,14 +14,30 @@ from xapp_operator.domain.planning.actions import (
     Recreate,
     RepairLabels,
     UpdateArchiveOwners,
+    Wait,
 )
 from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.domain.planning.plan_input import DEPLOYED, ObservedState, PlanInput, TestRun
+from xapp_operator.errors import AccessDenied
 
 
 def plan_at_rest(inputs: PlanInput) -> Action | None:
     """Return the first action that is needed, or None."""
     return next((action for rule in _RULES if (action := rule(inputs)) is not None), None)
+
+
+def plan_problem_at_rest(observed: ObservedState) -> Wait | None:
+    """Return what keeps a release that is deployed as wanted from being Ready: what is not known, or refused."""
+    if observed.manifest_problem:
+        return Wait(Reason.CHART_INVALID, observed.manifest_problem, stalled=True)
+    if observed.release is None or (refused := observed.labels.refused) is None:
+        return None
+    mend = "Grant that permission" if isinstance(refused, AccessDenied) and refused.missing else "Remove the cause"
+    message = (
+        f"revision {observed.release.revision} is deployed, but the operator cannot label its objects: "
+        f"{refused.message}. {mend}; the operator tries again by itself"
+    )
+    return Wait(refused.reason or Reason.UPGRADE_FAILED, message, stalled=True, at_rest=True, told=True)
 
 
 def next_action_at(

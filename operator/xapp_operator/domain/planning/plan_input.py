@@ -15,7 +15,7 @@ from xapp_operator.api.models import HealthStatus, XAppSpec
 from xapp_operator.api.status_parts import HookReference, RollbackCause, TerminatingObject
 from xapp_operator.domain.drift import DriftedObject
 from xapp_operator.domain.planning.backoff import Backoff
-from xapp_operator.errors import ReleaseRecordDamaged, XAppError
+from xapp_operator.errors import KubeError, ReleaseRecordDamaged, XAppError
 
 DEPLOYED: Final = "deployed"
 SUPERSEDED: Final = "superseded"
@@ -156,6 +156,7 @@ class LabelState:
     missing: bool = False  # on some objects of watched kinds
     outdated: bool = False  # they were not written since the revision or the spec changed
     repair_at: float = 0.0  # not to be written earlier (seconds since the epoch)
+    refused: KubeError | None = None  # why they could not be written on some object after the last step
 
     def repair_due(self, now: float) -> bool:
         return (self.missing or self.outdated) and now >= self.repair_at

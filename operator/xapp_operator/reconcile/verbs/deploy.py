@@ -140,11 +140,17 @@ async def _label(
     *,
     known: Collection[LiveObjectKey] | None,
 ) -> Attempt:
-    """Label the objects that helm has deployed; return `attempt`, as failed if that will never be possible."""
+    """Label the objects that helm has deployed; return `attempt`, as failed if it is not known which objects these are.
+
+    What the cluster refuses is not the fault of the release: RepairLabels follows, and tells it.
+    """
+    context.incompletely_labelled.pop(request.key, None)  # what was refused to the revision before
     try:
         await label_release(request, context, result.manifest, revision=result.revision, known=known)
+    except KubeError as error:
+        _log.info("not labelled", namespace=request.namespace, name=request.key[1], error=error.message)
     except XAppError as error:
-        if error.permanent:  # otherwise RepairLabels follows
+        if error.permanent:
             return fail_attempt(request, context, attempt, error)
     return attempt
 

@@ -21,6 +21,7 @@ from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.live_objects import LiveObjectKey
+from xapp_operator.monitor.object_labels import has_labels
 from xapp_operator.monitor.release_objects import UnlabelledObject
 from xapp_operator.reconcile.labels import predefined_labels
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
@@ -64,15 +65,17 @@ async def label_release(
             except NotFound:
                 return  # the kind was removed from the cluster, and its objects with it
             namespace = (ref.namespace or request.namespace) if resource.namespaced else None
-            await patch_labels(request, context, UnlabelledObject(resource, namespace, ref.name))
+            await _label_object(request, context, UnlabelledObject(resource, namespace, ref.name))
 
-    context.incompletely_labelled.add(request.key)
+    refused_before = context.incompletely_labelled.setdefault(request.key, None)
     shown = frozenset[LiveObjectKey]() if known is None else await _wait_for_new_objects(request, context, known)
     unsure = [each for each in references if (each.kind, each.namespace or request.namespace, each.name) not in shown]
-    for error in await asyncio.gather(*map(patch, unsure), return_exceptions=True):
-        if error is not None:
-            raise error
-    context.incompletely_labelled.discard(request.key)
+    errors = [each for each in await asyncio.gather(*map(patch, unsure), return_exceptions=True) if each is not None]
+    refused = [each for each in errors if isinstance(each, KubeError) and each.permanent]
+    if errors:
+        context.incompletely_labelled[request.key] = refused[0] if refused else refused_before
+        raise [*refused, *errors][0]
+    context.incompletely_labelled.pop(request.key, None)
     request.draft = replace(request.draft, labelled_revision=revision)
 
 
@@ -103,7 +106,7 @@ async def repair_labels(
         ReleaseRecordDamaged: when the release record cannot be decoded.
     """
     if action.all_objects:
-        context.incompletely_labelled.add(request.key)  # until all of them are labelled
+        context.incompletely_labelled.setdefault(request.key, None)  # until all of them are labelled
     try:
         if action.all_objects:
             revision = request.draft.release.revision or 0
@@ -131,6 +134,32 @@ async def _patch_each(
     _log.info("labels repaired", namespace=request.namespace, name=request.key[1], objects=labelled)
     if errors:
         raise errors[0]
+
+
+async def _label_object(request: ReconcileRequest, context: ReconcilerContext, found: UnlabelledObject) -> None:
+    """Write the labels on one object; a refusal does not matter if helm has applied them.
+
+    Raises:
+        AccessDenied: when the identity may not patch it, and it lacks labels, or may not be read either.
+    """
+    try:
+        await patch_labels(request, context, found)
+    except KubeError as refused:
+        if not refused.permanent or not await _has_labels(request, context, found):
+            raise
+
+
+async def _has_labels(request: ReconcileRequest, context: ReconcilerContext, found: UnlabelledObject) -> bool:
+    """Return whether an object has the labels; if so, the monitor learns its newest state."""
+    client = context.impersonation.client_for(request.xapp)
+    try:
+        live = await client.get(found.resource, found.name, namespace=found.namespace)
+    except KubeError:
+        return False  # why it could not be labelled tells more
+    if not has_labels(live, predefined_labels(request.xapp), component=found.resource == SERVICES):
+        return False
+    await context.monitor.update_object(found.resource, live)
+    return True
 
 
 async def patch_labels(request: ReconcileRequest, context: ReconcilerContext, found: UnlabelledObject) -> None:

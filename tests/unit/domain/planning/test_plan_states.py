@@ -11,6 +11,7 @@ from tests.unit.domain.planning.plan_inputs import (
     NOW,
     OLD,
     STILL_DEPLOYED,
+    TIMEOUT,
     WANTED,
     attempt,
     case,
@@ -56,6 +57,8 @@ from xapp_operator.errors import (
     AccessDenied,
     ApiUnavailable,
     ChartNotFound,
+    Invalid,
+    MissingRight,
     ReleaseRecordDamaged,
     SourceUnavailable,
     ValuesNotFound,
@@ -161,6 +164,11 @@ STATES = [
 MISSING = {"labels": LabelState(missing=True)}
 OUTDATED = {"labels": LabelState(outdated=True)}
 NOT_DUE = {"labels": LabelState(missing=True, repair_at=NOW + 1.0)}
+NOT_ALLOWED = AccessDenied("you may not", missing=(MissingRight("patch", "", "configmaps", None),))
+REFUSED = {"labels": LabelState(outdated=True, repair_at=NOW + 1.0, refused=NOT_ALLOWED)}
+NOT_VALID = {"labels": LabelState(outdated=True, repair_at=NOW + 1.0, refused=Invalid("must be two"))}
+
+REFUSED_WAIT = Wait(Reason.ACCESS_DENIED, "", stalled=True, at_rest=True, told=True)
 
 LABELS = [
     case("missing", plan_input(release(), last=INSTALLED, observed=MISSING), RepairLabels()),
@@ -169,6 +177,28 @@ LABELS = [
         "due-now", plan_input(release(), observed={"labels": LabelState(missing=True, repair_at=NOW)}), RepairLabels()
     ),
     case("not-due", plan_input(release(), last=INSTALLED, observed=NOT_DUE), Nothing()),
+    case("refused", plan_input(release(), last=INSTALLED, observed=REFUSED), REFUSED_WAIT),
+    case(
+        "not-valid",
+        plan_input(release(), last=INSTALLED, observed=NOT_VALID),
+        replace(REFUSED_WAIT, reason=Reason.UPGRADE_FAILED),
+    ),
+    case(
+        "refused-and-due",
+        plan_input(release(), observed={"labels": LabelState(outdated=True, refused=NOT_ALLOWED)}),
+        RepairLabels(all_objects=True),
+    ),
+    case("refused-and-other-digests", plan_input(release(digests=OLD), observed=REFUSED), Upgrade()),
+    case(
+        "refused-and-never-healthy",
+        plan_input(
+            release(earlier=DEPLOYED_BEFORE),
+            last=attempt(AttemptOutcome.RELEASED, last_at=NOW - TIMEOUT),
+            health=HealthStatus.DEGRADED,
+            observed=REFUSED,
+        ),
+        Rollback(1),
+    ),
     case("after-the-upgrade", plan_input(release(digests=OLD), observed=OUTDATED), Upgrade()),
     case("while-degraded", plan_input(release(), health=HealthStatus.DEGRADED, observed=MISSING), RepairLabels()),
     case("while-held", plan_input(HELD_OLD, held=1, observed=MISSING), RepairLabels()),
