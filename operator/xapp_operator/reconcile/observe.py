@@ -241,7 +241,7 @@ class Observer:
         context, key = self._context, xapp.key
         info = context.release_watch.get_revision(key[0], xapp.release_name, revision)
         created = 0 if info is None else info.created
-        terminating = find_terminating(key, draft.terminating, context.monitor, created=created)
+        terminating = find_terminating(context.monitor.release_objects(key), draft.terminating, created=created)
         pause = context.correction_backoff.next_repair_at(key) - context.clock.monotonic()
         return replace(terminating, recreate_at=context.clock.now() + pause)
 

@@ -18,6 +18,7 @@ from xapp_operator.domain.drift import DriftedObject
 from xapp_operator.domain.planning.actions import HelmAction, Uninstall
 from xapp_operator.domain.planning.plan_input import TerminatingState
 from xapp_operator.monitor.live_objects import LiveObject, LiveObjectKey, cluster_scoped_key
+from xapp_operator.monitor.release_objects import ReleaseObject
 from xapp_operator.monitor.xapp_monitor import XAppMonitor
 from xapp_operator.reconcile.work.work_queue import NamespacedName
 
@@ -26,16 +27,16 @@ _OF_CONTROLLERS: Final = frozenset({"Job", "Pod", "ReplicaSet"})
 
 
 def find_terminating(
-    key: NamespacedName, noted: Iterable[TerminatingObject], monitor: XAppMonitor, *, created: int
+    objects: Iterable[ReleaseObject], noted: Iterable[TerminatingObject], *, created: int
 ) -> TerminatingState:
-    """Return which objects of the deployed release were being deleted when helm applied them, and which are gone.
+    """Return which `objects` of the deployed release were being deleted when helm applied them, and which are gone.
 
     `noted` are those that were known before. `created` is when the record of the revision was created.
     """
     known = {(each.kind, each.namespace, each.name): each for each in noted}
     still: list[TerminatingObject] = []
     gone: list[DriftedObject] = []
-    for found in monitor.release_objects(key):
+    for found in objects:
         one, live = known.get(found.key) or known.get(cluster_scoped_key(found.key)), found.live
         if live is not None and live.deleting:
             if (one is not None and _seconds(one) == live.deleted_at) or _was_deleted_before(live, created):
