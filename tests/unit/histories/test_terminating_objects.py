@@ -10,13 +10,24 @@ from tests.support.fakes.api_server import Refused
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN
-from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, allow, change, forbidden, install, refuse, store
+from tests.unit.histories.situations.actions import (
+    CONFIGMAP_TARGET,
+    RECORD,
+    allow,
+    change,
+    forbidden,
+    install,
+    refuse,
+    store,
+)
 from tests.unit.histories.test_removals import events
 from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
 
 RECREATED = [
     ("Normal", "created again, because it was still being deleted when revision 1 was deployed: ConfigMap hello")
 ]
+THEIRS = {"tag": "one", "more": "theirs"}
 TOLD = "; still being deleted since before revision 1 was deployed, and created again once gone: ConfigMap hello"
 
 
@@ -31,6 +42,11 @@ def hold(history: History) -> None:
 
 def let_go(history: History) -> None:
     change(history, CONFIGMAP_TARGET, {"metadata": {"finalizers": None}})
+
+
+def create_theirs(history: History) -> None:
+    body: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hello"}, "data": {**THEIRS}}
+    history.cluster.server.create(CONFIGMAP_TARGET, body)
 
 
 def delete_config_map(history: History) -> None:
@@ -178,13 +194,49 @@ def test_an_object_that_somebody_else_creates_again_is_left_alone(settings: Sett
         cluster = history.cluster
         await install_over(history, driftDetection={"mode": "disabled"})
         let_go(history)
-        theirs: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hello"}, "data": {"tag": "one"}}
-        cluster.server.create(CONFIGMAP_TARGET, {**theirs, "data": {"tag": "one", "more": "theirs"}})
+        create_theirs(history)
         await cluster.wait(30.0)
         assert stored_note(history) == []
         assert (config_map(history) or {})["data"]["more"] == "theirs"
 
     assert events(run_history(settings, play), "Recreated") == []
+
+
+@pytest.mark.parametrize("then", ["it stays", "it is deleted", "it was being deleted"])
+def test_somebody_else_creates_the_object_right_before_the_operator(settings: Settings, then: str) -> None:
+    """What is being deleted is not what the chart needs; what somebody deletes later stays away."""
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await install_over(history, driftDetection={"mode": "disabled"})
+        await cluster.wait(10.0)
+
+        def create(request: ApiRequest) -> None:
+            if request.path.endswith(f"/{RECORD.name}"):
+                allow(history)
+                create_theirs(history)
+                if then == "it was being deleted":
+                    hold(history)
+                    delete_config_map(history)
+
+        def delete(request: ApiRequest, *_: object) -> None:
+            if config_map(history) is not None and request.path.endswith("/configmaps/hello"):
+                cluster.on_response.remove(delete)
+                if then == "it is deleted":
+                    delete_config_map(history)
+                elif then == "it was being deleted":
+                    let_go(history)
+
+        cluster.refuse = create
+        cluster.on_response.append(delete)
+        let_go(history)
+        await cluster.wait(60.0)
+        assert stored_note(history) == []
+        data = (config_map(history) or {}).get("data")
+        assert data == {"it stays": THEIRS, "it is deleted": None, "it was being deleted": {"tag": "one"}}[then]
+
+    recreated = RECREATED if then == "it was being deleted" else []
+    assert events(run_history(settings, play), "Recreated") == recreated
 
 
 def test_an_automatic_rollback_to_a_revision_with_such_an_object(settings: Settings) -> None:
@@ -244,6 +296,25 @@ def test_the_cluster_refuses_to_create_the_object_again(settings: Settings, refu
         cluster.restart()
         await cluster.wait(20.0)
         assert config_map(history) is None
+        allow(history)
+        assert await cluster.wait_for(lambda: is_ready(history), seconds=60.0)
+
+    assert events(run_history(settings, play), "Recreated") == RECREATED
+
+
+def test_a_cluster_that_does_not_answer_counts_as_a_failure(settings: Settings) -> None:
+    def failures(history: History) -> float:
+        assert history.cluster.runtime is not None
+        labels = {"action": "recreate", "outcome": "failed"}
+        registry = history.cluster.runtime._context.metrics.registry
+        return registry.get_sample_value("xapp_operator_reconcile_seconds_count", labels) or 0.0
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await install_over(history)
+        refuse(history, "PATCH", "/configmaps/hello", Refused(500, "InternalError", "no"))
+        let_go(history)
+        assert await cluster.wait_for(lambda: failures(history) > 0, seconds=20.0)
         allow(history)
         assert await cluster.wait_for(lambda: is_ready(history), seconds=60.0)
 

@@ -47,7 +47,6 @@ async def recreate(action: Recreate, request: ReconcileRequest, context: Reconci
     applied = await apply_manifest(action.objects, request, context, create)
     if applied is None:
         return
-    context.drift.record_correction(request.key, (), applied.refusal)
     done = {(each.kind, each.namespace, each.name) for each in (*applied.objects, *known)}
     noted = request.draft.terminating
     left = tuple(each for each in noted if (each.kind, each.namespace, each.name) not in done)
