@@ -97,6 +97,8 @@ def test_a_step_that_was_refused_because_of_an_edit_is_repeated(settings: Settin
     history = run_history(settings, play)
     assert statuses(history) == ["superseded", "superseded", "failed", "deployed"]
     assert events(history, "UpgradeFailed") == events(history, "RollbackFailed") == []
+    told = {each["revision"]: each["status"] for each in (history.cluster.xapp() or {})["status"]["history"]}
+    assert told[3] == "failed"
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -115,6 +117,44 @@ def test_an_operator_that_is_killed_in_between_goes_on(settings: Settings, mode:
         assert ports(history) == CHARTS_PORTS
 
     run_history(settings, play)
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("write", range(10))
+@pytest.mark.parametrize(("command", "most"), [("upgrade", 1), ("rollback", 2)])
+def test_an_upgrade_that_was_repeated_is_not_made_again_when_its_answer_is_lost(
+    settings: Settings, command: str, most: int, write: int, after: bool
+) -> None:
+    """The operator is killed at a write of the second run, or soon after it. A rollback is the same however often."""
+
+    async def play(history: History) -> None:
+        def kill_in_the_second_run(plural: str, body: Json) -> None:
+            labels = body["metadata"].get("labels", {})
+            if plural == "secrets" and labels.get("version") == "3" and labels.get("status") == "failed":
+                history.cluster.kill = Kill(write, after=after)
+
+        await install_service(history, driftDetection=OFF)
+        if command == "rollback":
+            history.set_tag("two")
+            await history.cluster.wait(20.0)
+        else:
+            history.annotate("force-at")
+            await history.cluster.wait(20.0)
+        edit_port(history)
+        await history.cluster.wait(20.0)
+        history.cluster.server.on_stored.append(kill_in_the_second_run)
+        if command == "rollback":
+            history.annotate("rollback-to", "1")
+        else:
+            history.set_tag("three")
+        await history.cluster.wait(120.0)
+        assert ports(history) == CHARTS_PORTS
+
+    history = run_history(settings, play)
+    ended = [each.command for each in history.helm_steps[2:] if each.done]
+    assert ended in [[command] * count for count in range(1, most + 1)], history.describe()
+    assert statuses(history).count("deployed") == 1
+    assert (history.cluster.xapp() or {})["status"].get("heldRevision") == (1 if command == "rollback" else None)
 
 
 def test_a_port_that_a_controller_added_stays(settings: Settings) -> None:

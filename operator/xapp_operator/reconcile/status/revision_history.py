@@ -96,7 +96,7 @@ def with_failed_revision(
     source: ReleaseStatus | RevisionStatus | None,
     kept: Collection[RevisionInfo],
     *,
-    label: str,
+    labels: Collection[str],
     after: int = 0,
     keep: int,
 ) -> StatusDraft:
@@ -107,11 +107,11 @@ def with_failed_revision(
     Args:
         source: what it was made from; None if helm was not started.
         kept: the revisions that are stored, without those that are deleted after the step.
-        label: that of the attempt, in its record.
+        labels: those of the attempt, in its records: helm may have run more than once.
         after: the newest revision before the attempt.
         keep: how many revisions the history has. The failed one does not take the place of one that a rollback needs.
     """
-    made = (each for each in kept if each.attempt == label and each.revision > after)
+    made = (each for each in kept if each.attempt in labels and each.revision > after)
     info = min(made, key=lambda each: each.revision, default=None)
     attempt, known = draft.attempt, [each.revision for each in draft.history]
     if attempt is None or source is None or info is None or info.status != FAILED:

@@ -68,7 +68,7 @@ async def deploy(
         StepInterrupted: when helm was not started: the step was ended before, or its chart or values are gone.
     """
     target = find_rollback_target(request.draft.history)
-    known, recorded = context.monitor.known_objects(request.key), new_attempt_label()
+    known, recorded = context.monitor.known_objects(request.key), list[str]()
     planned, loaded, began = attempt, None, 0.0
     source: ReleaseStatus | None = None
     forced = handled.force_at != request.draft.handled.force_at
@@ -89,14 +89,11 @@ async def deploy(
         run,
         urgent=False,
         on_start=on_start,
-        is_made=lambda newest: newest.attempt == recorded,
+        is_made=lambda newest: newest.attempt in recorded,
     )
     if loaded is None and attempt.outcome is AttemptOutcome.INTERRUPTED:
         raise StepInterrupted
-    if loaded not in (
-        None,
-        planned.digests,
-    ):  # chart or values changed while it waited: the tries before were of others
+    if loaded not in (None, planned.digests):  # they changed while it waited: the tries before were of others
         attempt = replace(attempt, digests=loaded, first_at=began, count=1)
     if done is not None:
         digests, result = done
@@ -110,14 +107,14 @@ async def deploy(
         request.draft = replace(request.draft, handled=handled)
     namespace, name = request.namespace, request.xapp.release_name
     if done is not None:
-        await context.release_watch.wait_deployed(namespace, name, done[1].revision, attempt=recorded)
+        await context.release_watch.wait_deployed(namespace, name, done[1].revision, attempt=recorded[-1])
     else:
         await context.release_watch.ensure_current(namespace, name)
     kept = context.release_watch.revisions(namespace, name)
     if attempt.outcome is not AttemptOutcome.INTERRUPTED:
         kept = await delete_surplus(request, context, rollback_target=target)  # in case the new one is not healthy
     keep = request.xapp.spec.max_history
-    request.draft = with_failed_revision(request.draft, source, kept, label=recorded, keep=keep)
+    request.draft = with_failed_revision(request.draft, source, kept, labels=recorded, keep=keep)
 
 
 def _tell_success(
@@ -328,8 +325,9 @@ async def _run_helm(
     slot: HelmSlot,
     inputs: ReleaseInputs,
     *,
-    recorded: str,
+    recorded: list[str],
 ) -> ReleaseResult:
+    """Run helm, more than once if that helps; the label of each run is added to `recorded`."""
     spec = request.xapp.spec
     if action.take_ownership:
         await require_free_objects(request, context, inputs, upgrade=isinstance(action, Upgrade))
@@ -346,7 +344,6 @@ async def _run_helm(
         namespace=request.namespace,
         chart=inputs.chart.path,
         values=inputs.values,
-        labels=release_labels(request.xapp.metadata.name, inputs.digests, attempt=recorded),
         user=context.impersonation.user_for(request.xapp),
         timeout=spec.timeout_seconds,
         replace=isinstance(action, Install) and action.replace,
@@ -356,11 +353,17 @@ async def _run_helm(
         object_metadata=ObjectMetadata.for_xapp(request.xapp.metadata.name, spec),
     )
     _drop_large_values(request, context)
+
+    def next_run() -> ReleaseRequest:
+        recorded.append(new_attempt_label())  # with that of the run before, its revision would look like a copy
+        labels = release_labels(request.xapp.metadata.name, inputs.digests, attempt=recorded[-1])
+        return replace(helm_request, labels=labels)
+
     if isinstance(action, Install):
-        return await context.helm.install(helm_request, slot=slot)
+        return await context.helm.install(next_run(), slot=slot)
 
     async def upgrade(place: HelmSlot | None) -> ReleaseResult:
-        return await run_with_list_takeover(request, context, lambda: context.helm.upgrade(helm_request, slot=place))
+        return await run_with_list_takeover(request, context, lambda: context.helm.upgrade(next_run(), slot=place))
 
     try:
         return await upgrade(slot)

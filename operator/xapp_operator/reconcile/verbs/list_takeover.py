@@ -7,7 +7,9 @@ does that.
 
 Before a step of helm, this costs requests only if it is known that somebody replaced items. Without drift detection, or
 if an edit is newer than what was compared, the step fails first. Then all objects that others change are looked at, and
-the step is repeated once.
+the step is repeated once. An upgrade that is repeated has an attempt label of its own, so that its revision is found if
+its answer is lost. A rollback cannot have one, because helm copies the labels of the old revision: if its answer is
+lost, it may be made once more, to the same revision.
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ async def take_over_lists(
 async def run_with_list_takeover(
     request: ReconcileRequest, context: ReconcilerContext, run: Callable[[], Awaitable[T]]
 ) -> T:
-    """Return what `run` returns, which is an upgrade or a rollback; it is repeated once if that can help.
+    """Return what `run` returns, which is an upgrade or a rollback; it is called again, once, if that can help.
 
     Raises:
         XAppError: as `run` does; of what the cluster refuses because of replaced items, it names those that stay.

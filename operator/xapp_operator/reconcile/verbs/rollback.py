@@ -115,7 +115,7 @@ def _note_failed_revision(
     from_labels = ReleaseStatus(chart_digest=copied.chart_digest or None, values_digest=copied.values_digest or None)
     source = next((each for each in request.draft.history if each.revision == target), from_labels)
     keep, newest = request.xapp.spec.max_history, before[-1].revision
-    request.draft = with_failed_revision(request.draft, source, kept, label=copied.attempt, after=newest, keep=keep)
+    request.draft = with_failed_revision(request.draft, source, kept, labels=[copied.attempt], after=newest, keep=keep)
 
 
 async def _take_over(revision: int, request: ReconcileRequest, context: ReconcilerContext) -> None:

@@ -253,7 +253,7 @@ def attempted(revision: int, status: str = "failed", *, label: str = "mine") -> 
 
 def test_a_revision_that_failed_tells_what_was_tried_and_why() -> None:
     before = draft(known(3, healthy=True), attempt=failed_attempt())
-    after = with_failed_revision(before, DEPLOYED, [attempted(4), info(3, "deployed")], label="mine", keep=9)
+    after = with_failed_revision(before, DEPLOYED, [attempted(4), info(3, "deployed")], labels=["mine"], keep=9)
     assert after == replace(before, history=(after.history[0], *before.history))
     assert after.history[0] == RevisionStatus(
         revision=4,
@@ -287,13 +287,20 @@ def test_only_what_the_attempt_has_made_is_told_as_failed(
     attempt: Attempt | None, stored: list[RevisionInfo], after: int
 ) -> None:
     before = draft(known(3), attempt=attempt)
-    assert with_failed_revision(before, DEPLOYED, stored, label="mine", keep=9, after=after) is before
+    assert with_failed_revision(before, DEPLOYED, stored, labels=["mine"], keep=9, after=after) is before
+
+
+def test_of_a_step_that_was_repeated_any_run_is_told() -> None:
+    before, stored = draft(known(3), attempt=failed_attempt()), [attempted(4), attempted(5, label="second")]
+    for kept, expected in ((stored, 4), (stored[1:], 5)):
+        found = with_failed_revision(before, DEPLOYED, kept, labels=["mine", "second"], keep=9).history
+        assert [each.revision for each in found if each.description == "refused"] == [expected]
 
 
 def test_of_a_copy_only_the_first_revision_after_the_newest_is_told() -> None:
     stored = [attempted(each) for each in (6, 2, 5, 4)]
     found = with_failed_revision(
-        draft(attempt=failed_attempt()), DEPLOYED, stored, label="mine", keep=9, after=4
+        draft(attempt=failed_attempt()), DEPLOYED, stored, labels=["mine"], keep=9, after=4
     ).history
     assert [each.revision for each in found] == [5]
 
@@ -306,13 +313,13 @@ def test_a_revision_that_failed_takes_no_place_of_one_that_is_kept(
 ) -> None:
     before = draft(*(known(each) for each in reversed(numbers)), attempt=failed_attempt())
     kept = [*(info(each) for each in numbers), attempted(4)]
-    found = with_failed_revision(before, DEPLOYED, kept, label="mine", keep=keep)
+    found = with_failed_revision(before, DEPLOYED, kept, labels=["mine"], keep=keep)
     assert [each.revision for each in found.history] == expected
 
 
 def test_what_is_deleted_after_the_step_is_not_told_beside_what_failed() -> None:
     before = draft(known(3), known(2), known(1), attempt=failed_attempt())
-    found = with_failed_revision(before, DEPLOYED, [info(1), info(3), attempted(4)], label="mine", keep=3)
+    found = with_failed_revision(before, DEPLOYED, [info(1), info(3), attempted(4)], labels=["mine"], keep=3)
     assert [each.revision for each in found.history] == [4, 3, 1]
 
 
@@ -327,7 +334,7 @@ def test_what_is_deleted_after_the_step_is_not_told_beside_what_failed() -> None
 )
 def test_the_error_of_a_revision_that_failed_is_one_short_line(message: str, shown: str) -> None:
     before = draft(attempt=failed_attempt(message))
-    (found,) = with_failed_revision(before, DEPLOYED, [attempted(4)], label="mine", keep=9).history
+    (found,) = with_failed_revision(before, DEPLOYED, [attempted(4)], labels=["mine"], keep=9).history
     assert found.description == shown
 
 
@@ -340,7 +347,7 @@ def test_what_is_between_the_known_revisions_and_a_failed_one_never_was_healthy(
 ) -> None:
     stored = [info(2), info(3), info(4), info(5), attempted(6), info(7)]
     found = with_failed_revision(
-        draft(*before, attempt=failed_attempt()), DEPLOYED, stored, label="mine", keep=9
+        draft(*before, attempt=failed_attempt()), DEPLOYED, stored, labels=["mine"], keep=9
     ).history
     assert [(each.revision, each.was_healthy) for each in found] == expected
 
