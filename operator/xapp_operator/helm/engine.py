@@ -111,6 +111,10 @@ class HelmEngine:
         """Remove the private folder; no call may be running."""
         self._workspace.close()
 
+    async def forget_kinds(self) -> None:
+        """Let helm ask again which kinds the API server serves: otherwise it takes what is gone for deleted."""
+        await asyncio.to_thread(self._workspace.forget_kinds)
+
     async def reap_orphans(self) -> int:
         """End the helm processes that a killed operator left behind; return how many there were."""
         return await reap_orphans(self._base, grace=self._grace)

@@ -63,6 +63,14 @@ class Discovery:
         """Return every (apiVersion, kind) that the cluster serves now."""
         return frozenset((await self._read_discovery(max_age=MISSING_KIND_MAX_AGE_SECONDS)).resources)
 
+    async def served_versions(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        """Return the values of `apiVersion` of each (group, kind) that the cluster serves now, the preferred first."""
+        versions: dict[tuple[str, str], tuple[str, ...]] = {}
+        for each in (await self._read_discovery(max_age=MISSING_KIND_MAX_AGE_SECONDS)).resources.values():
+            key = (each.group, each.kind)
+            versions[key] = (each.api_version, *versions.get(key, ()))  # the preferred version comes last
+        return versions
+
     async def cluster_scoped_resources(self) -> tuple[Resource, ...]:
         """Return the cluster-scoped kinds outside the core group that can be listed and deleted."""
         return (await self._read_discovery(max_age=RESOURCES_MAX_AGE_SECONDS)).cluster_scoped

@@ -39,10 +39,14 @@ class ReleaseObject:
     """
 
     key: LiveObjectKey
-    group: str
+    api_version: str
     live: LiveObject | None
     watched: bool
     expires: bool
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)

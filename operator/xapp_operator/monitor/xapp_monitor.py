@@ -143,7 +143,7 @@ class XAppMonitor:
         for each in self._expected.get(owner, ()):
             yield ReleaseObject(
                 key=each.key,
-                group=each.group_kind[0],
+                api_version=each.api_version,
                 live=self._find_live(each, known),
                 watched=self._watched_resource(each) is not None,
                 expires=each.expires,

@@ -19,7 +19,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import HelmError, HelmTimeout
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.processes.watchdog_process import processes_in
-from xapp_operator.helm.releases.release_storage import remove_unserved_kinds, unlock_release
+from xapp_operator.helm.releases.release_storage import serve_kinds, unlock_release
 
 pytestmark = pytest.mark.integration
 
@@ -193,8 +193,9 @@ async def test_a_release_with_a_removed_kind_can_be_uninstalled(
     with pytest.raises(HelmError, match=f"kind Widget of {group}/v1"):
         await restarted.uninstall(helm_namespace.uninstall_request())
     record = helm_namespace.get("secret", "sh.helm.release.v1.hello.v1")
-    mended = remove_unserved_kinds(record, served=frozenset({("v1", "ConfigMap")}))
-    helm_namespace.kubectl("replace", "--filename", "-", stdin=json.dumps(mended))
+    mended = serve_kinds(record, {("", "ConfigMap"): ("v1",)})
+    assert mended is not None
+    helm_namespace.kubectl("replace", "--filename", "-", stdin=json.dumps(mended[0]))
     await restarted.uninstall(helm_namespace.uninstall_request())
     assert helm_namespace.revision_statuses() == {}
     assert "hello" not in helm_namespace.names("configmaps")

@@ -31,11 +31,14 @@ class WidgetKind:
         self.group = group
         self.crd = f"crd/widgets.{group}"
 
-    def serve(self, *versions: str) -> None:
-        """Serve these versions; the first one is stored."""
+    def serve(self, *versions: str, known: tuple[str, ...] = ()) -> None:
+        """Serve these versions; the first one is stored. Of others, there are only stored objects: they are `known`."""
         schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
         names = {"kind": "Widget", "listKind": "WidgetList", "plural": "widgets", "singular": "widget"}
-        found = [{"name": each, "served": True, "storage": each == versions[0], "schema": schema} for each in versions]
+        found = [
+            {"name": each, "served": each in versions, "storage": each == versions[0], "schema": schema}
+            for each in (*versions, *known)
+        ]
         crd = {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
@@ -116,7 +119,38 @@ def test_an_upgrade_from_a_revision_with_a_kind_that_is_gone(xapps: XAppClient, 
         lambda: xapps.status("hello")["release"]["revision"] == 2, what="the second revision", xapp="hello"
     )
     xapps.wait_ready("hello")
-    assert "UnservedKindsRemoved" in xapps.event_reasons()
+    assert "UnservedKinds" in xapps.event_reasons()
+    assert "UpgradeFailed" not in xapps.event_reasons()
+
+
+@pytest.fixture
+def moved(xapps: XAppClient, widgets: WidgetKind) -> WidgetKind:
+    """A kind that is served in v1 only, after a chart with v1alpha1 was deployed."""
+    widgets.serve("v1alpha1")
+    widget = WIDGET.format(group=widgets.group, version="v1alpha1")
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(templates__widget=widget)))
+    xapps.wait_ready("hello")
+    widgets.serve("v1", known=("v1alpha1",))
+    return widgets
+
+
+def find_widgets(xapps: XAppClient, widgets: WidgetKind) -> str:
+    return xapps.kubectl("get", f"widgets.{widgets.group}", "-oname")
+
+
+def test_an_uninstall_deletes_an_object_whose_version_has_moved(xapps: XAppClient, moved: WidgetKind) -> None:
+    assert find_widgets(xapps, moved)
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    assert find_widgets(xapps, moved) == ""
+
+
+def test_an_upgrade_deletes_an_object_whose_version_has_moved(xapps: XAppClient, moved: WidgetKind) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_until(
+        lambda: xapps.status("hello")["release"]["revision"] == 2, what="the second revision", xapp="hello"
+    )
+    xapps.wait_ready("hello")
+    assert find_widgets(xapps, moved) == ""
     assert "UpgradeFailed" not in xapps.event_reasons()
 
 

@@ -101,10 +101,10 @@ def test_an_upgrade_from_a_revision_with_a_kind_that_is_gone(
     history = run_history(settings, play)
     assert events(history, "UpgradeFailed") == []
     told = (
-        "upgraded without the objects in revision 1 that helm could not read: the cluster does not serve kind Widget "
-        "of example.com/v1, which the revision in force has: install its CustomResourceDefinition"
+        "changed the record of revision 1, because the cluster does not serve all of its kinds and versions: "
+        "Widget hello was removed"
     )
-    assert events(history, "UnservedKindsRemoved") == [("Normal", told)]
+    assert events(history, "UnservedKinds") == [("Normal", told)]
 
 
 def test_an_upgrade_to_a_kind_that_is_gone_leaves_the_record_as_it_is(

@@ -69,7 +69,9 @@ class Compared:
         api_version = str((body or {}).get("apiVersion", "v1"))
         reference = ObjectRef(api_version, kind, "ns", "one")
         group = api_version.rpartition("/")[0]
-        found = ReleaseObject((kind, "ns", "one"), group, live=None, watched=False, expires=expires)
+        found = ReleaseObject(
+            (kind, "ns", "one"), f"{group}/v1" if group else "v1", live=None, watched=False, expires=expires
+        )
         return await self.comparer.compare(found, AppliedObject(reference, body))
 
     @property

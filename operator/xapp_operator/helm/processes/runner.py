@@ -227,7 +227,7 @@ class HelmRunner:
         kubeconfig = str(folder / ("none" if call.connection is None else user_kubeconfig.FILE_NAME))
         if call.uses_own_identity and self._kubeconfig:
             kubeconfig = self._kubeconfig
-        discovery = self._workspace.folder / "discovery"
+        discovery = self._workspace.discovery
         command = Command(
             program=self._program,
             arguments=call.arguments,

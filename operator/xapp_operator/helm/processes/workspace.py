@@ -43,6 +43,8 @@ class Workspace:
         self._lock_path, self._lock = _lock_new_file(base)
         self.folder = self._lock_path.with_suffix("")
         self.folder.mkdir(mode=PRIVATE_MODE)
+        self.discovery = self.folder / "discovery"
+        """What helm remembers of the kinds that the API server serves, for hours."""
         self._calls = 0
 
     @contextlib.contextmanager
@@ -55,6 +57,12 @@ class Workspace:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def forget_kinds(self) -> None:
+        """Let helm ask again which kinds are served; processes that run may go on."""
+        for path in self.discovery.rglob("*"):
+            with contextlib.suppress(OSError):  # a folder, or somebody else has removed it
+                path.unlink()
 
     def close(self) -> None:
         """Remove the folder and release the lock; a second call does nothing."""

@@ -22,7 +22,8 @@ from xapp_operator.api.names import HELM_SECRET_PREFIX
 from xapp_operator.config import MIB
 from xapp_operator.domain.planning.plan_input import FAILED, PENDING, SUPERSEDED, UNINSTALLING
 from xapp_operator.errors import HelmError, ReleaseRecordDamaged, ReleaseRecordTooLarge
-from xapp_operator.helm.manifest import load_documents, manifest_objects, split_documents
+from xapp_operator.helm.manifest import load_documents
+from xapp_operator.helm.served_manifest import ServedVersions, with_served_kinds
 
 RELEASE_BYTES_MAX: Final = 32 * MIB
 JSON_VALUES_MAX: Final = 500_000
@@ -295,26 +296,20 @@ def supersede_release(secret: JsonObject) -> JsonObject:
     return _with_payload(secret, payload, status=SUPERSEDED)
 
 
-def remove_unserved_kinds(secret: JsonObject, *, served: frozenset[tuple[str, str]]) -> JsonObject | None:
-    """Return the Secret without the objects whose (apiVersion, kind) is not `served`, or None if all are served.
+def serve_kinds(secret: JsonObject, served: ServedVersions) -> tuple[JsonObject, tuple[str, ...]] | None:
+    """Return the Secret with only kinds and versions that are served, and what has changed; None if it has no others.
 
-    Helm can neither upgrade nor uninstall a release with a kind that the cluster no longer serves, because its
-    CustomResourceDefinition was removed.
+    Helm can neither upgrade nor uninstall a release with a kind or version that the cluster no longer serves.
 
     Raises:
         HelmError: as `decode_release`.
     """
     payload = _decode_payload(secret)
-    documents = split_documents(text(payload, "manifest"))
-    served_documents = [
-        document
-        for document in documents
-        if all((text(one, "apiVersion"), text(one, "kind")) in served for one in manifest_objects(document))
-    ]
-    if len(served_documents) == len(documents):
+    found = with_served_kinds(text(payload, "manifest"), served)
+    if found is None:
         return None
-    payload["manifest"] = "".join(f"---{document}" for document in served_documents)
-    return _with_payload(secret, payload, status=text(obj(payload, "info"), "status"))
+    payload["manifest"] = found.manifest
+    return _with_payload(secret, payload, status=text(obj(payload, "info"), "status")), found.changes
 
 
 def _with_payload(secret: JsonObject, payload: JsonObject, *, status: str) -> JsonObject:

@@ -36,7 +36,7 @@ from xapp_operator.reconcile.verbs.list_takeover import run_with_list_takeover
 from xapp_operator.reconcile.verbs.ownership import require_free_objects
 from xapp_operator.reconcile.verbs.repair_labels import label_release
 from xapp_operator.reconcile.verbs.surplus_revisions import delete_surplus
-from xapp_operator.reconcile.verbs.unserved_kinds import upgrade_without_unserved_kinds
+from xapp_operator.reconcile.verbs.unserved_kinds import forget_unserved_kinds, upgrade_without_unserved_kinds
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.reconcile.work.xapp_tasks import StepInterrupted
 from xapp_operator.telemetry.logs import get_logger
@@ -182,6 +182,7 @@ async def run_step(
         nonlocal attempt, has_begun
         on_start()
         attempt, has_begun = attempt.begun(context.clock.now()), True
+        await forget_unserved_kinds(request, context)
         try:
             return await step(slot)
         finally:

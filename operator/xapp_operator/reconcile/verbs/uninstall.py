@@ -36,7 +36,7 @@ from xapp_operator.reconcile.reconcile_context import ReconcilerContext, Reconci
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import fail_attempt, run_step
 from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
-from xapp_operator.reconcile.verbs.unserved_kinds import remove_from_newest
+from xapp_operator.reconcile.verbs.unserved_kinds import serve_kinds_of_newest
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
 LEFT_MESSAGES: Final = {
@@ -285,5 +285,5 @@ async def _uninstall_served_kinds(
         await _delete_labelled_objects(request, context, (*namespaced, *cluster_scoped))
         return ()
     except KindNotServed as refused:
-        await remove_from_newest(request, context, refused)
+        await serve_kinds_of_newest(request, context, refused)
         return await context.helm.uninstall(helm_request)

@@ -1,40 +1,55 @@
-"""Runs helm again without what it cannot read: kinds in a record that the cluster no longer serves.
+"""Runs helm again without what it cannot read: kinds and versions in a record that the cluster no longer serves.
 
 helm reads the manifest of the revision in force before it upgrades or uninstalls, and stops at a kind whose
-CustomResourceDefinition, or whose version, was removed from the cluster. Its objects are gone, or are of another
-version now, so they are removed from the record.
+CustomResourceDefinition, or whose version, was removed from the cluster. So the record is changed: see
+`helm.served_manifest`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.plan_input import DEPLOYED
-from xapp_operator.errors import KindNotServed
-from xapp_operator.helm.releases.release_storage import release_secret_name, remove_unserved_kinds
+from xapp_operator.errors import KindNotServed, KubeError
+from xapp_operator.helm.releases.release_storage import release_secret_name, serve_kinds
 from xapp_operator.kube.resources import SECRETS
+from xapp_operator.monitor.live_objects import is_custom_group
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 
-KINDS_REMOVED: Final = "UnservedKindsRemoved"
+UNSERVED_KINDS: Final = "UnservedKinds"
 """The reason of the event."""
 
 T = TypeVar("T")
 
 
+async def forget_unserved_kinds(request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Let helm ask again which kinds are served, if a custom one of the release is not served any more.
+
+    helm remembers kinds for hours. With a version that is gone, it would take each object for deleted, and leave it.
+    """
+    found = context.monitor.release_objects(request.key)
+    wanted = {(each.api_version, each.key[0]) for each in found if is_custom_group(each.group)}
+    with contextlib.suppress(KubeError):  # then helm fails too
+        if wanted and not wanted <= await context.kube.discovery.served_kinds():
+            await context.helm.forget_kinds()
+
+
 async def upgrade_without_unserved_kinds(
     request: ReconcileRequest, context: ReconcilerContext, refused: KindNotServed, upgrade: Callable[[], Awaitable[T]]
 ) -> T:
-    """Remove the kinds from the revision in force, which an upgrade `refused`, and run `upgrade` again.
+    """Change the record of the revision in force, because of which helm `refused` an upgrade, and run `upgrade` again.
 
     Raises:
         KindNotServed: when that revision has no such kind, or the new one has it too. Then the record stays as it was.
     """
     revisions = context.release_watch.revisions(request.namespace, request.xapp.release_name)
     in_force = [each.revision for each in revisions if each.status == DEPLOYED] or [revisions[-1].revision]
-    before, changed = await _remove_from_record(request, context, in_force[-1], refused)
+    before, changed, changes = await _serve_kinds(request, context, in_force[-1], refused)
     try:
         result = await upgrade()
     except KindNotServed:
@@ -42,29 +57,34 @@ async def upgrade_without_unserved_kinds(
         restored = {**changed, "data": {**obj(before, "data")}}
         await client.replace(SECRETS, restored, namespace=request.namespace)
         raise
-    message = f"upgraded without the objects in revision {in_force[-1]} that helm could not read: {refused.message}"
-    context.events.record(request.raw, reason=KINDS_REMOVED, message=message)
+    told = format_list(changes, total=len(changes))
+    message = (
+        f"changed the record of revision {in_force[-1]}, because the cluster does not serve all of its kinds and "
+        f"versions: {told}"
+    )
+    context.events.record(request.raw, reason=UNSERVED_KINDS, message=message)
     return result
 
 
-async def remove_from_newest(request: ReconcileRequest, context: ReconcilerContext, refused: KindNotServed) -> None:
-    """Remove the kinds from the newest record, which an uninstall `refused`.
+async def serve_kinds_of_newest(request: ReconcileRequest, context: ReconcilerContext, refused: KindNotServed) -> None:
+    """Change the newest record, because of which helm `refused` an uninstall.
 
     Raises:
         KindNotServed: when it has no such kind.
     """
     newest = context.release_watch.revisions(request.namespace, request.xapp.release_name)[-1]
-    await _remove_from_record(request, context, newest.revision, refused)
+    await _serve_kinds(request, context, newest.revision, refused)
 
 
-async def _remove_from_record(
+async def _serve_kinds(
     request: ReconcileRequest, context: ReconcilerContext, revision: int, refused: KindNotServed
-) -> tuple[JsonObject, JsonObject]:
-    """Return the record as it was, and as it is stored now."""
+) -> tuple[JsonObject, JsonObject, tuple[str, ...]]:
+    """Return the record as it was, as it is stored now, and what was changed."""
     client, name = context.impersonation.client_for(request.xapp), request.xapp.release_name
     secret = await client.get(SECRETS, release_secret_name(name, revision), namespace=request.namespace)
-    served = await context.kube.discovery.served_kinds()
-    changed = await asyncio.to_thread(remove_unserved_kinds, secret, served=served)
-    if changed is None:
+    served = await context.kube.discovery.served_versions()
+    found = await asyncio.to_thread(serve_kinds, secret, served)
+    if found is None:
         raise refused
-    return secret, await client.replace(SECRETS, changed, namespace=request.namespace)
+    changed, changes = found
+    return secret, await client.replace(SECRETS, changed, namespace=request.namespace), changes

@@ -18,8 +18,8 @@ from xapp_operator.helm.releases.release_storage import (
     parse_release_secret_name,
     public_description,
     release_secret_name,
-    remove_unserved_kinds,
     restore_release,
+    serve_kinds,
     unlock_release,
 )
 
@@ -306,19 +306,21 @@ def test_a_changed_label_gets_the_status_of_the_record_again() -> None:
     assert correct_status_label(recorded()) is None
 
 
-def test_objects_of_removed_kinds_are_dropped() -> None:
-    after = remove_unserved_kinds(recorded(), served=frozenset({("v1", "ConfigMap")}))
-    assert after is not None
+def test_a_record_gets_a_manifest_with_only_served_kinds() -> None:
+    found = serve_kinds(recorded(), {("", "ConfigMap"): ("v1",)})
+    assert found is not None
+    after, changes = found
     manifest = decode_release(after).manifest
     assert "Widget" not in manifest
     assert "    --- not a separator" in manifest
     assert manifest.startswith("---\n# Source: hello/templates/configmap.yaml")
     assert decode_release(after).status == "deployed"
+    assert changes == ("Widget w was removed",)
 
 
 def test_nothing_is_written_when_every_kind_is_served() -> None:
-    served = frozenset({("v1", "ConfigMap"), ("h.example.com/v1", "Widget")})
-    assert remove_unserved_kinds(recorded(), served=served) is None
+    served = {("", "ConfigMap"): ("v1",), ("h.example.com", "Widget"): ("h.example.com/v2", "h.example.com/v1")}
+    assert serve_kinds(recorded(), served) is None
 
 
 @pytest.mark.parametrize(
