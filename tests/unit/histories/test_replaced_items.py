@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes.api_server import Target
+from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.histories import CONFIGMAP, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE, Kill
-from tests.unit.histories.situations.actions import CORRECT, change, install, store
+from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, CORRECT, allow, change, install, refuse, store
 from tests.unit.histories.test_removals import events
 from xapp_operator.config import Settings
 
@@ -101,6 +101,94 @@ def test_a_step_that_was_refused_because_of_an_edit_is_repeated(settings: Settin
     assert told[3] == "failed"
 
 
+@pytest.mark.parametrize("value", ["one", ".inf"])
+def test_objects_in_which_nothing_was_replaced_do_not_keep_a_step_from_being_repeated(
+    settings: Settings, value: str
+) -> None:
+    """Others manage a field of one, which is read later, or whose manifest cannot be compared. One is gone."""
+    other = Target("", "v1", "services", NAMESPACE, "other")
+    template = SERVICE.replace("web", "other").replace("ClusterIP", f"ClusterIP, value: {value}")
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        chart = store(history, cm=CONFIGMAP, web=SERVICE, other=template)
+        await install(history, archive=chart, driftDetection=OFF)
+        change(history, other, {"spec": {"more": "theirs"}})
+        cluster.server.delete(CONFIGMAP_TARGET, {})
+        edit_port(history)
+        await cluster.wait(20.0)
+        cluster.latency = lambda request: 2.0 if request.path.endswith("/services/other") else 0.0
+        history.set_tag("two")
+        await cluster.wait(30.0)
+        assert ports(history) == CHARTS_PORTS
+
+    history = run_history(settings, play)
+    assert statuses(history) == ["superseded", "failed", "deployed"]
+    assert events(history, "UpgradeFailed") == []
+
+
+def test_a_new_item_of_the_chart_takes_the_place_of_one_that_somebody_added(settings: Settings) -> None:
+    """The manifest that was refused tells, not the one before it. Objects that nobody else manages are not read."""
+    more = SERVICE.replace("port: 9000}", "port: 9000}, {name: mesh, port: 16000}")
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await install_service(history, driftDetection=OFF)
+        ports_of_chart = [{"name": name, "port": port} for name, port in CHARTS_PORTS.items()]
+        change(history, WEB, {"spec": {"ports": [*ports_of_chart, {"name": "mesh", "port": 15000}]}}, manager="mesh")
+        await cluster.wait(20.0)
+        reads = count_config_map_reads(history)
+        history.edit(archive=store(history, version="0.2.0", cm=CONFIGMAP, web=more))
+        await cluster.wait(30.0)
+        assert ports(history) == {**CHARTS_PORTS, "mesh": 16000}
+        assert count_config_map_reads(history) == reads
+
+    history = run_history(settings, play)
+    assert statuses(history) == ["superseded", "failed", "deployed"]
+
+
+def count_config_map_reads(history: History) -> int:
+    assert history.cluster.transport is not None
+    requests = history.cluster.transport.requests
+    return sum(each.method == "GET" and each.path.endswith("/configmaps/hello") for each in requests)
+
+
+@pytest.mark.parametrize("path", ["/secrets", "/secrets/sh.helm.release.v1.hello.v2"])
+def test_a_step_that_was_refused_fails_as_it_is_if_the_records_cannot_be_read(settings: Settings, path: str) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await install_service(history, driftDetection=OFF)
+        edit_port(history)
+        await cluster.wait(20.0)
+        refuse(history, "GET", path, Refused(500, "InternalError", "no"))
+        history.set_tag("two")
+        assert await cluster.wait_for(lambda: events(history, "UpgradeFailed") != [], seconds=20.0)
+        ((_, message),) = events(history, "UpgradeFailed")
+        assert "Service" in message
+        assert statuses(history) == ["deployed", "failed"]
+        allow(history)
+        await cluster.wait(60.0)
+        assert ports(history) == CHARTS_PORTS
+
+    run_history(settings, play)
+
+
+def test_an_object_that_another_release_has_taken_over_is_left_alone(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install_service(history, driftDetection=OFF)
+        change(history, WEB, {"metadata": {"annotations": {"meta.helm.sh/release-name": "theirs"}}})
+        edit_port(history)
+        await history.cluster.wait(20.0)
+        history.set_tag("two")
+        await history.cluster.wait(30.0)
+        assert ports(history)["http"] == 9090
+        edit_port(history)
+        change(history, WEB, {"metadata": {"annotations": {"meta.helm.sh/release-name": "hello"}}})
+        await history.cluster.wait(60.0)
+
+    run_history(settings, play)
+
+
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("mode", [CORRECT, {"mode": "warn"}, OFF])
 @pytest.mark.parametrize("write", range(4))
@@ -175,14 +263,14 @@ def test_a_port_that_a_controller_added_stays(settings: Settings) -> None:
     run_history(settings, play)
 
 
-@pytest.mark.parametrize("ignored", ["all", "/spec/ports"])
+@pytest.mark.parametrize("ignored", ["all", "/spec/ports", "no JSON pointer"])
 def test_an_edit_that_an_annotation_protects_stays_and_the_failure_names_it(settings: Settings, ignored: str) -> None:
     async def play(history: History) -> None:
         await install_service(history, driftDetection=CORRECT)
         change(history, WEB, {"metadata": {"annotations": {"xapp-operator.io/ignore-drift": ignored}}})
         edit_port(history)
         await history.cluster.wait(20.0)
-        assert drifted(history) == ("", "")
+        assert drifted(history)[0] == ("DriftDetected" if ignored == "no JSON pointer" else "")
         history.set_tag("two")
         await history.cluster.wait(90.0)
         assert ports(history)["http"] == 9090

@@ -71,9 +71,13 @@ NO_MATCHES = (
 
 async def lose_the_kind(history: History, monkeypatch: pytest.MonkeyPatch, **spec: Any) -> None:
     """Deploy an object of a kind whose definition is deleted then, and the object with it."""
-    cluster, served = history.cluster, DISCOVERY["/apis"]
     history.create(archive=store(history, cm=CONFIGMAP, widget=TEMPLATE), **spec)
-    assert await cluster.wait_for(lambda: history.outcome.startswith("Ready"), seconds=60.0)
+    assert await history.cluster.wait_for(lambda: history.outcome.startswith("Ready"), seconds=60.0)
+    await delete_definition(history, monkeypatch)
+
+
+async def delete_definition(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, served = history.cluster, DISCOVERY["/apis"]
     others = [each for each in served["items"] if each["metadata"]["name"] != GROUP[0]]
     monkeypatch.setitem(DISCOVERY, "/apis", {**served, "items": others})
     cluster.server.delete(WIDGET, {})
@@ -105,6 +109,56 @@ def test_an_upgrade_from_a_revision_with_a_kind_that_is_gone(
         "Widget hello was removed"
     )
     assert events(history, "UnservedKinds") == [("Normal", told)]
+
+
+def test_the_deployed_revision_is_in_force_although_a_newer_one_has_failed(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await lose_the_kind(history, monkeypatch)
+        cluster.helm.faults = [Fault("Error: no", writes=1), Fault(NO_MATCHES.format(whose="current"))]
+        history.set_tag("two")
+        revisions = {1: "superseded", 2: "failed", 3: "deployed"}
+        assert await cluster.wait_for(lambda: cluster.revisions == revisions, seconds=30.0)
+        assert manifests(history) == [False, True, True]
+
+    run_history(settings, play)
+
+
+def test_the_newest_revision_is_in_force_if_none_is_deployed(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await lose_the_kind(history, monkeypatch)
+        history.set_tag("two")
+        assert await cluster.wait_for(lambda: cluster.revisions == {1: "superseded", 2: "deployed"}, seconds=15.0)
+        await cluster.wait(5.0)
+        cluster.helm.faults = [Fault(NO_MATCHES.format(whose="current"))]
+        history.leave_behind("failed")
+        history.edit(archive=store(history, cm=CONFIGMAP))
+        assert await cluster.wait_for(lambda: history.outcome == "Ready UpgradeSucceeded", seconds=30.0)
+        assert manifests(history) == [True, False, False]
+
+    run_history(settings, play)
+
+
+def test_an_uninstall_of_a_newest_revision_with_a_kind_that_is_gone(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        history.create(archive=store(history, cm=CONFIGMAP))
+        assert await cluster.wait_for(lambda: history.outcome.startswith("Ready"), seconds=60.0)
+        history.edit(archive=store(history, cm=CONFIGMAP, widget=TEMPLATE))
+        assert await cluster.wait_for(lambda: history.outcome == "Ready UpgradeSucceeded", seconds=60.0)
+        await delete_definition(history, monkeypatch)
+        cluster.helm.faults = [Fault(NO_MATCHES.format(whose="current"))]
+        history.delete()
+        assert await cluster.wait_for(lambda: cluster.xapp() is None, seconds=60.0)
+
+    assert events(run_history(settings, play), "UninstallFailed") == []
 
 
 def test_an_upgrade_to_a_kind_that_is_gone_leaves_the_record_as_it_is(

@@ -106,8 +106,8 @@ async def run_with_list_takeover(
             await context.release_watch.refresh(*release)
         except KubeError as error:
             raise refused from error  # why the step failed tells more
-        newest = context.release_watch.revisions(*release)[-1:]
-        changed, left = await _take_over_objects(request, context, newest[0].revision) if newest else (False, [])
+        known = context.release_watch.revisions(*release)
+        changed, left = await _take_over_objects(request, context, known[-1].revision) if known else (False, [])
         if changed:
             _log.info("step repeated", namespace=request.namespace, name=request.key[1])
             return await run()

@@ -48,8 +48,9 @@ async def upgrade_without_unserved_kinds(
         KindNotServed: when that revision has no such kind, or the new one has it too. Then the record stays as it was.
     """
     revisions = context.release_watch.revisions(request.namespace, request.xapp.release_name)
-    in_force = [each.revision for each in revisions if each.status == DEPLOYED] or [revisions[-1].revision]
-    before, changed, changes = await _serve_kinds(request, context, in_force[-1], refused)
+    deployed = (each for each in reversed(revisions) if each.status == DEPLOYED)
+    in_force = next(deployed, revisions[-1]).revision
+    before, changed, changes = await _serve_kinds(request, context, in_force, refused)
     try:
         result = await upgrade()
     except KindNotServed:
@@ -59,7 +60,7 @@ async def upgrade_without_unserved_kinds(
         raise
     told = format_list(changes, total=len(changes))
     message = (
-        f"changed the record of revision {in_force[-1]}, because the cluster does not serve all of its kinds and "
+        f"changed the record of revision {in_force}, because the cluster does not serve all of its kinds and "
         f"versions: {told}"
     )
     context.events.record(request.raw, reason=UNSERVED_KINDS, message=message)
