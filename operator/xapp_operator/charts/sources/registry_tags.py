@@ -57,7 +57,7 @@ async def _fetch_tags(first: URL, get: Callable[[URL], Awaitable[DownloadRespons
         if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
         read.add(url)
-        page = (await decode_json(response)).get("tags") or []
+        page = (await decode_json(response)).get("tags")
         tags.extend(tag for tag in (page if isinstance(page, list) else []) if isinstance(tag, str))
         if len(tags) > MAX_ENTRIES or len(read) > _MAX_PAGES:
             raise ChartSourceError(
