@@ -102,10 +102,10 @@ class Reason(StrEnum):
     those that keep it from being deleted. The message names them.
     """
     ACCESS_DENIED = "AccessDenied"
-    """A right is missing, or a name belongs to somebody else: there is a release of that name, or a ChartRepository
-    `repoName` with another `url`. If the namespace is not prepared for xApps, the message contains the command that an
-    administrator of the namespace runs once. To take over a release that a person installed, see [Adopt a
-    release](user-guide.md#adopt-a-release).
+    """A right is missing, or the service account does not exist, or a name belongs to somebody else: there is a release
+    of that name, or a ChartRepository `repoName` with another `url`. If the namespace is not prepared for xApps, the
+    message contains the command that an administrator of the namespace runs once. To take over a release that a person
+    installed, see [Adopt a release](user-guide.md#adopt-a-release).
     """
     SUSPENDED = "Suspended"
     """`spec.suspend` is true. Set it to false to continue."""

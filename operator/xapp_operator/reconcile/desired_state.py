@@ -75,7 +75,7 @@ async def resolve_desired_state(
     except XAppError as error:
         if isinstance(error, KubeError) and not is_plannable(error, draft.attempt, xapp.metadata.generation):
             raise
-        result = error
+        result = await context.impersonation.explain(xapp, error)
     if result is None:
         result = _pending_source(xapp, has_begun=context.resolver.is_running(xapp.key), is_asked_for=bool(asked))
     # Until the source has answered, the request is in force: otherwise the next try would read the cached index.

@@ -84,7 +84,7 @@ async def explain_failure(
 ) -> tuple[Attempt, str]:
     """Return the attempt with the hook that failed, if one did, and the message of `error` with the cause."""
     if not isinstance(error, HookFailed | HelmTimeout):
-        return attempt, error.message
+        return attempt, (await context.impersonation.explain(request.xapp, error)).message
     found = reports.last
     with contextlib.suppress(XAppError):
         await context.release_watch.refresh(request.namespace, request.xapp.release_name)

@@ -177,6 +177,7 @@ class Reconciler:
     async def _report_refusal(self, error: XAppError, request: ReconcileRequest, observation: Observation) -> None:
         """Tell in the status why observing or an action failed; of what may pass, only after several failures."""
         deleting = request.xapp.metadata.deletion_timestamp is not None
+        error = await self._context.impersonation.explain(request.xapp, error)
         again = self._failures[request.key] >= UNREPORTED_FAILURES
         decision = plan_after_error(error, request.xapp.spec, deleting=deleting, again=again)
         if decision is None or request.status_refused:

@@ -299,6 +299,22 @@ def test_missing_permission_is_named_and_retry_at_starts_another_attempt(xapps: 
     xapps.wait_ready("hello")
 
 
+def test_a_service_account_that_does_not_exist_is_named(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), serviceAccountName="nobody"))
+    stalled = xapps.wait_stalled("hello")
+    assert stalled["reason"] == "AccessDenied"
+    missing = f"the service account nobody does not exist in the namespace {xapps.namespace}: create it, or correct "
+    assert stalled["message"].startswith(missing)
+    xapps.kubectl("create", "serviceaccount", "nobody")
+    account = f"--serviceaccount={xapps.namespace}:nobody"
+    xapps.kubectl("create", "rolebinding", "nobody", "--clusterrole=admin", account)
+    kinds = "chartarchives.xapp-operator.io"
+    xapps.kubectl("create", "role", "nobody", "--verb=get,list,watch,patch,update", f"--resource={kinds}")
+    xapps.kubectl("create", "rolebinding", "nobody-charts", "--role=nobody", account)
+    xapps.kubectl("annotate", "xapp/hello", "xapp-operator.io/retry-at=1")
+    xapps.wait_ready("hello")
+
+
 def test_helm_acts_as_the_service_account(xapps: XAppClient) -> None:
     if xapps.cluster.audit_log is None:
         pytest.skip("only the project's own cluster lets its audit log be read")

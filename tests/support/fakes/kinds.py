@@ -15,6 +15,7 @@ KINDS: dict[tuple[str, str], dict[str, tuple[str, bool]]] = {
         "persistentvolumeclaims": ("PersistentVolumeClaim", True),
         "pods": ("Pod", True),
         "secrets": ("Secret", True),
+        "serviceaccounts": ("ServiceAccount", True),
         "services": ("Service", True),
     },
     ("apps", "v1"): {
