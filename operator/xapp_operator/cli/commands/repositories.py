@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from xapp_operator.api.json import Json, JsonObject, text
+from xapp_operator.api.json import Json, JsonObject, integer, obj, text
 from xapp_operator.cli.command import command, command_group
 from xapp_operator.cli.errors import CliError, UsageError
+from xapp_operator.cli.http.problems import ProblemNotAllowed
 from xapp_operator.cli.options import (
     AllNamespacesOption,
     DryRunOption,
@@ -31,6 +33,9 @@ app = command_group(
     "List, save, remove and browse chart repositories.",
     example="xapp repo add acme https://charts.example.com -n ric-xapps\nxapp repo charts acme -n ric-xapps",
 )
+
+USERS_SHOWN_MAX: Final = 5
+"""XApps that are named before a repository is removed."""
 
 TABLE: Final = Table(
     columns=(
@@ -156,11 +161,19 @@ def add(
 def remove(
     session: Session, name: RepositoryArgument, namespace: NamespaceOption = None, yes: YesOption = False
 ) -> None:
-    """Remove a saved repository. XApps that use it stay."""
+    """Remove a saved repository. XApps that use it stay.
+
+    It names the XApps that use the repository. On a terminal, it asks before it removes anything.
+    """
     chosen = session.required_namespace(namespace)
+    path = f"/api/repositories/{segment(chosen)}/{segment(name)}"
+    record = _known(session, path)
+    if use := _use(record):
+        session.output.warning(f"{chosen}/{name} {use}")
     if not yes and not confirm(session.output, f"Remove the repository {chosen}/{name}?"):
         raise CliError("nothing was removed")
-    session.client.request("DELETE", f"/api/repositories/{segment(chosen)}/{segment(name)}")
+    uid = text(record, "uid")
+    session.client.request("DELETE", path, headers={"If-Match": f'"{uid}"'} if uid else {})
     session.output.note(f"{chosen}/{name} is removed")
 
 
@@ -235,6 +248,33 @@ def _credentials(session: Session, username: str | None, *, password_stdin: bool
         return {}
     password = read_secret_line() if password_stdin else ask_secret(session.output, f"Password of {username}")
     return {"username": username, "password": password}
+
+
+def _known(session: Session, path: str) -> JsonObject:
+    """Return the record of a repository; empty for those who may remove it, but not see it."""
+    try:
+        return session.client.get(path)
+    except ProblemNotAllowed as problem:
+        if problem.status != HTTPStatus.FORBIDDEN:
+            raise
+        return {}
+
+
+def _use(record: JsonObject) -> str:
+    """Return which XApps use a repository, and what its removal means for them; empty if none does."""
+    usage = obj(record, "usedBy")
+    count, names = integer(usage, "count"), usage.get("names")
+    if not usage:
+        return "may be used by XApps that you may not list"
+    if count == 0:
+        return ""
+    shown = [str(each) for each in names[:USERS_SHOWN_MAX]] if isinstance(names, list) else []
+    more = [f"{count - len(shown)} more"] if count > len(shown) else []
+    xapps, they = ("1 XApp", "It keeps") if count == 1 else (f"{count} XApps", "They keep")
+    return (
+        f"is used by {xapps}: {', '.join(shown + more)}. {they} running. The operator saves the address again, without "
+        "credentials, when it next looks at one of them."
+    )
 
 
 def _shown(value: Json) -> str:
