@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
@@ -43,7 +43,8 @@ class Change:
         target: the xApp; of a new one, the name that it will have.
         done: what is said when it has taken effect, such as `is Ready`.
         accepted: what is said when it has been accepted, such as `is being upgraded`.
-        unchanged: what is said if the spec asked for it before. None: the change is no change of the spec.
+        unchanged: what is said if the spec asked for it before, with the state of an xApp that is not Ready. None: the
+            change is no change of the spec.
         took_effect: whether it has taken effect. None: when the xApp is Ready.
         ends_when_stalled: whether it will not take effect once the xApp is Stalled.
     """
@@ -88,9 +89,12 @@ def send(session: Session, change: Change, *, wait: bool, timeout: float, output
         if wait and not ended and timeout - seconds >= 1 and remaining >= 1:
             record = _wait_until_settled(session, change, before, seconds=remaining)
             is_done = _took_effect(change, before, record)
-    if change.unchanged is not None and _has_same_spec(before, record):
-        change = replace(change, accepted=change.unchanged, done=change.unchanged)
-    _report(session, change, record, is_done=is_done, wait=wait, output=output)
+    unchanged = change.unchanged if _has_same_spec(before, record) else None
+    printed = output is None or session.show_record(record, output)
+    if wait and not is_done:
+        raise _unfinished(change, record, unchanged)
+    if not printed and not session.output.quiet:
+        _report(session, change, record, unchanged=unchanged, is_done=is_done and wait)
     return record
 
 
@@ -179,25 +183,36 @@ def _request(session: Session, change: Change, params: Parameters, wait_seconds:
     )
 
 
-def _report(
-    session: Session, change: Change, record: JsonObject, *, is_done: bool, wait: bool, output: Format | None
-) -> None:
-    printed = output is None or session.show_record(record, output)
-    if wait and not is_done:
-        reason = text(record, "message") or "the operator has not reported on it yet"
-        if is_suspended(record):
-            raise NotReadyInTime(
-                f"{change.target} is suspended: the change was accepted, and takes effect when it is resumed",
-                details=(f"Resume it with `xapp resume {change.target}`.",),
-            )
-        if _has_failed(change, record):
-            raise CliError(f"{change.target} has failed: {reason}", details=(f"See `xapp status {change.target}`.",))
-        raise NotReadyInTime(
-            f"{change.target}: the change was accepted, but has not taken effect in time: {reason}",
-            details=(f"The operator goes on. Watch it with `xapp status {change.target} -w`.",),
+def _unfinished(change: Change, record: JsonObject, unchanged: str | None) -> CliError:
+    """Return the error for a change that has not taken effect; `unchanged` if the spec asked for it before."""
+    target = change.target
+    reason = text(record, "message") or "the operator has not reported on it yet"
+    if is_suspended(record):
+        return NotReadyInTime(
+            f"{target} is suspended: the change was accepted, and takes effect when it is resumed"
+            if unchanged is None
+            else f"{target} {unchanged}. It is suspended.",
+            details=(f"Resume it with `xapp resume {target}`.",),
         )
-    if not printed and not session.output.quiet:
-        session.output.line(f"{change.target} {change.done if is_done and wait else change.accepted}")
+    if _has_failed(change, record):
+        return CliError(
+            f"{target} has failed: {reason}" if unchanged is None else f"{target} {unchanged}. It has failed: {reason}",
+            details=(f"See `xapp status {target}`.",),
+        )
+    return NotReadyInTime(
+        f"{target}: the change was accepted, but has not taken effect in time: {reason}"
+        if unchanged is None
+        else f"{target} {unchanged}. It is not Ready: {reason}",
+        details=(f"The operator goes on. Watch it with `xapp status {target} -w`.",),
+    )
+
+
+def _report(session: Session, change: Change, record: JsonObject, *, unchanged: str | None, is_done: bool) -> None:
+    target = change.target
+    session.output.line(f"{target} {unchanged or (change.done if is_done else change.accepted)}")
+    if unchanged is not None and change.took_effect is None and record.get("ready") is not True:
+        state = ": ".join(part for part in (text(record, "phase"), text(record, "message")) if part)
+        session.output.line(f"{target} is not Ready: {state}")
 
 
 @contextmanager

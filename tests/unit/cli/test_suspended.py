@@ -28,7 +28,7 @@ def test_a_change_of_a_suspended_xapp_has_not_taken_effect(
 ) -> None:
     gateway.reply(f"{PATH}/spec", Reply({"uid": "u", "generation": 3}))
     gateway.reply(f"{PATH}/config", Reply(b"text: OLD\n"), Reply(RESUMING if later else record, status=202))
-    gateway.reply(PATH, Reply(record))
+    gateway.reply(PATH, Reply({**record, "generation": 2}), Reply(record))
     done = xapp("config", "set", "n/a", "text=NEW", "--wait", "--timeout", "30", "--gateway", gateway.url)
     assert (done.code, done.out) == (6, "")
     assert "n/a is suspended: the change was accepted, and takes effect when it is resumed" in done.err

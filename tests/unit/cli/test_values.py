@@ -90,6 +90,7 @@ def test_config_set_sends_the_text_if_it_has_comments(gateway: StandInGateway, x
     gateway.reply(f"{path}/spec", Reply({"uid": "u", "generation": 3}))
     record = Reply({"name": "a", "namespace": "n"}, status=202)
     gateway.reply(f"{path}/config", Reply(TEXT.encode()), record)
+    gateway.reply(path, record)
     assert xapp("config", "set", "n/a", "replicas=3", "--gateway", gateway.url).code == 0
     assert gateway.requests[-1].method == "PUT"
     assert gateway.requests[-1].body.decode() == TEXT.replace("replicas: 2", "replicas: 3")
@@ -103,6 +104,7 @@ def test_config_set_takes_what_deploy_takes(gateway: StandInGateway, xapp: Xapp)
     path = "/api/xapps/n/a"
     gateway.reply(f"{path}/spec", Reply({"uid": "u", "generation": 3}))
     gateway.reply(f"{path}/config", Reply(b"replicas: 2\n"), Reply({"name": "a", "namespace": "n"}, status=202))
+    gateway.reply(path, Reply({"name": "a", "namespace": "n"}))
     options = ("log.level=debug", "--set", "replicas=3", "--set", "old=null", "--set-string", "port=80")
     assert xapp("config", "set", "n/a", *options, "--gateway", gateway.url).code == 0
     patch = {"log": {"level": "debug"}, "replicas": 3, "old": None, "port": "80"}

@@ -206,6 +206,7 @@ def upgrade(
         target=target,
         accepted="is being upgraded",
         done=READY,
+        unchanged="is declared like this already: nothing was changed",
         parts=_parts(fields, file, provenance, new_values),
         headers={"If-Match": version_of(spec)},
     )

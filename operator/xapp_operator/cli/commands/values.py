@@ -41,6 +41,7 @@ app = command_group(
 
 YAML: Final = "application/yaml"
 DEFAULT_EDITOR: Final = "vi"
+UNCHANGED: Final = "has these values already: no value was changed"
 
 
 @command(
@@ -172,6 +173,7 @@ def edit_values(
         target=target,
         accepted="is being upgraded",
         done=READY,
+        unchanged=UNCHANGED,
         body=after,
         headers={"Content-Type": YAML, "If-Match": version},
     )
@@ -233,6 +235,7 @@ def _change(target: XAppName, files: list[str], settings: list[str], strings: li
             target=target,
             accepted="is being upgraded",
             done=READY,
+            unchanged=UNCHANGED,
             body=values_text(files, settings, strings),
             headers={"Content-Type": YAML},
         )
@@ -242,5 +245,6 @@ def _change(target: XAppName, files: list[str], settings: list[str], strings: li
         target=target,
         accepted="is being upgraded",
         done=READY,
+        unchanged=UNCHANGED,
         body=parse_settings(settings, strings),
     )
