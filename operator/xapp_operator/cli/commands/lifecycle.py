@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from xapp_operator.api.json import text
-from xapp_operator.cli.changes import Change, TookEffect, send
+from xapp_operator.cli.changes import SUSPENDED, Change, TookEffect, send
 from xapp_operator.cli.command import command
 from xapp_operator.cli.options import (
     DEFAULT_TIMEOUT,
@@ -51,7 +51,7 @@ def suspend(
         accepted="will be suspended",
         done="is suspended",
         unchanged="is suspended already",
-        took_effect=lambda _, record: text(record, "phase") == "Suspended",
+        took_effect=lambda _, record: text(record, "phase") == SUSPENDED,
         ends_when_stalled=False,
     )
     send(session, change, wait=wait, timeout=timeout, output=output)
