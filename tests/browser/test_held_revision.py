@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
 from tests.browser.deploy_steps import chart, values_text, write_values
+from tests.browser.keyboard import tab_to
 from tests.support.xapps import XAppClient
 
 NAME: Final = "acme-ran-hello"
@@ -132,5 +133,5 @@ def test_a_reader_sees_the_rollback_and_cannot_start_from_it(
     dashboard.sign_in(accounts.with_role("view", name="reader"), f"/xapps/{xapps.namespace}/{NAME}/values")
     page = dashboard.page
     notice(page)
-    page.get_by_role("button", name="Start from the values of revision 1").focus()
+    tab_to(page, page.get_by_role("button", name="Start from the values of revision 1"))
     expect(page.get_by_role("tooltip")).to_contain_text("Needs: ")

@@ -6,7 +6,7 @@ import json
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
@@ -101,6 +101,8 @@ def test_the_tab_row_and_commands_fit_a_narrow_window(
     own_api = row.get_by_role("link", name="Own API")
     overview = row.get_by_role("link", name="Overview")
     expect(overview).to_be_in_viewport(ratio=0.9)
+    # Until then, the head grows and moves the row away from below the pointer.
+    expect(page.get_by_role("heading", name="Conditions")).to_be_visible()
 
     # A person scrolls the row to its end. With Back, the page that is open is in view again.
     row.hover()
@@ -123,6 +125,35 @@ def test_the_tab_row_and_commands_fit_a_narrow_window(
     assert copy_box is not None
     assert text_box["x"] + text_box["width"] <= copy_box["x"]
     dashboard.screenshots("copy-as-narrow")
+
+
+def test_a_tab_row_that_was_scrolled_stays_so_when_the_xapp_is_there(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    url = "http://127.0.0.1:9/charts"
+    xapps.apply(xapps.remote_manifest(NAME, url=url, chart="hello-world", suspend=True))
+    page = dashboard.page
+    page.set_viewport_size({"width": 360, "height": 780})
+    dashboard.sign_in(accounts.with_role("view"), "/about")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(f"**/api/xapps/{xapps.namespace}/{NAME}", hold)
+    dashboard.open(f"/xapps/{xapps.namespace}/{NAME}")
+    row = page.get_by_role("navigation", name="Pages of this xApp")
+    own_api = row.get_by_role("link", name="Own API")
+    expect(row.get_by_role("link", name="Overview")).to_be_in_viewport(ratio=0.9)
+    row.hover()
+    page.mouse.wheel(2_000, 0)
+    expect(own_api).to_be_in_viewport(ratio=0.9)
+
+    for route in held:
+        route.continue_()
+    page.unroute_all()
+    expect(page.get_by_role("heading", name="Conditions")).to_be_visible()
+    expect(own_api).to_be_in_viewport(ratio=0.9)
 
 
 def test_what_goes_into_the_address_leaves_the_page_where_it_is(

@@ -25,6 +25,7 @@ import { EmptyState } from '~/ui/EmptyState'
 import { IconButton } from '~/ui/Button'
 import { ButtonLink, Link } from '~/ui/Link'
 import { Page } from '~/ui/Page'
+import type { QueryLike } from '~/ui/Panel'
 import { ProblemPanel } from '~/ui/ProblemPanel'
 import { Skeleton } from '~/ui/Skeleton'
 import { StatusBadge } from '~/ui/StatusBadge'
@@ -52,29 +53,42 @@ function LayoutOf({ id }: { id: XAppId }): ReactElement {
   useGoneStore(id, goneAt?.getTime() ?? null)
   const width = usePageWidth()
   const [rollbackTo, setRollbackTo] = useState<number | null>(null)
-  if (record === undefined) return <Unread id={id} error={query.error} query={query} />
-  const open: OpenXApp = {
-    id,
-    record,
-    goneAt,
-    isSettled: isSettled(record, record.health),
-    see: right,
-    change: (action) => allOf(rightUntilGone(goneAt), changeRight(record, right(action), action)),
-    askToRollBack: setRollbackTo,
-  }
+  const open: OpenXApp | null =
+    record === undefined
+      ? null
+      : {
+          id,
+          record,
+          goneAt,
+          isSettled: isSettled(record, record.health),
+          see: right,
+          change: (action) => allOf(rightUntilGone(goneAt), changeRight(record, right(action), action)),
+          askToRollBack: setRollbackTo,
+        }
+  // One page before and after the first answer: the tabs stay scrolled, and the focus stays where it is.
   return (
     <OpenXAppContext value={open}>
       <Page
         title={id.name}
-        heading={<Heading record={record} isGone={goneAt !== null} readAt={query.dataUpdatedAt} />}
+        heading={
+          open === null ? (
+            <MiddleText>{id.name}</MiddleText>
+          ) : (
+            <Heading record={open.record} isGone={goneAt !== null} readAt={query.dataUpdatedAt} />
+          )
+        }
         breadcrumbs={<Breadcrumbs id={id} />}
-        actions={<ActionsOfXApp />}
+        actions={open === null ? undefined : <ActionsOfXApp />}
         width={width}
       >
-        <Announcer />
-        <StateBars query={query} />
-        <XAppTabs id={id} />
-        <Outlet />
+        {open !== null && (
+          <>
+            <Announcer />
+            <StateBars query={query} />
+          </>
+        )}
+        {(open !== null || !isRefused(query.error)) && <XAppTabs id={id} />}
+        {open === null ? <Unread id={id} query={query} /> : <Outlet />}
       </Page>
       {/* Here, where no news of the xApp closes it or gives it another revision. */}
       {rollbackTo !== null && <RollbackDialog revision={rollbackTo} onClose={() => setRollbackTo(null)} />}
@@ -198,39 +212,36 @@ function Steppers({ id }: { id: XAppId }): ReactElement {
 
 interface UnreadProps {
   id: XAppId
-  error: unknown
-  query: { isFetching: boolean; refetch: () => unknown }
+  query: QueryLike<unknown>
 }
 
 /** The page before the first answer, or instead of it. */
-function Unread({ id, error, query }: UnreadProps): ReactElement {
-  const isMissing = error instanceof Problem && error.status === NOT_FOUND
+function Unread({ id, query }: UnreadProps): ReactElement {
+  const { error } = query
+  if (!isRefused(error)) return <Skeleton lines={8} />
+  if (!(error instanceof Problem) || error.status !== NOT_FOUND) {
+    return <ProblemPanel error={error} onRetry={() => void query.refetch()} isRetrying={query.isFetching} />
+  }
   return (
-    <Page title={id.name} heading={<MiddleText>{id.name}</MiddleText>} breadcrumbs={<Breadcrumbs id={id} />}>
-      {isMissing ? (
-        <EmptyState
-          title={`There is no xApp of this name in ${id.namespace}`}
-          actions={
-            <>
-              <ButtonLink to="/xapps" search={{ search: id.name }}>
-                Search for it
-              </ButtonLink>
-              <ButtonLink to="/deploy" search={{ namespace: id.namespace }}>
-                Deploy an xApp
-              </ButtonLink>
-            </>
-          }
-        >
-          It was uninstalled, or its name is another one.
-        </EmptyState>
-      ) : error !== null && error !== undefined && !isSaidOnce(error) ? (
-        <ProblemPanel error={error} onRetry={() => void query.refetch()} isRetrying={query.isFetching} />
-      ) : (
+    <EmptyState
+      title={`There is no xApp of this name in ${id.namespace}`}
+      actions={
         <>
-          <XAppTabs id={id} />
-          <Skeleton lines={8} />
+          <ButtonLink to="/xapps" search={{ search: id.name }}>
+            Search for it
+          </ButtonLink>
+          <ButtonLink to="/deploy" search={{ namespace: id.namespace }}>
+            Deploy an xApp
+          </ButtonLink>
         </>
-      )}
-    </Page>
+      }
+    >
+      It was uninstalled, or its name is another one.
+    </EmptyState>
   )
+}
+
+/** Returns whether the xApp cannot be read, and no bar of the whole page says why. */
+function isRefused(error: unknown): boolean {
+  return error !== null && error !== undefined && !isSaidOnce(error)
 }
