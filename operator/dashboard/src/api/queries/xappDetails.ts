@@ -70,6 +70,8 @@ export interface RevisionRow {
   valuesDigest: string | null
   action: string | null
   deployedAt: string | null
+  /** Helm's own sentence about it, or why it failed. */
+  description: string | null
   /** Null: not known. */
   wasHealthy: boolean | null
 }
@@ -89,16 +91,24 @@ export function historyQuery(id: XAppId, page: number, newest: number | null) {
 
 export interface RevisionDetails {
   revision: number
+  status: string | null
+  chart: string | null
+  chartVersion: string | null
+  appVersion: string | null
+  /** When helm made it, also if it failed. */
+  deployedAt: string | null
+  /** Helm's own sentence about it, or the whole error. */
+  description: string | null
   /** YAML with whole 64-bit integers, secrets masked. */
   valuesText: string
   manifest: string
   notes: string
 }
 
-/** A revision never changes. */
-export function revisionQuery(id: XAppId, revision: number) {
+/** `status`: what the history says of it, so that it is read again when that changes. Nothing else of it does. */
+export function revisionQuery(id: XAppId, revision: number, status: string | null = null) {
   return queryOptions({
-    queryKey: ['xapps', 'revision', { ...id, revision }],
+    queryKey: ['xapps', 'revision', { ...id, revision, status }],
     staleTime: Infinity,
     queryFn: async ({ signal }): Promise<RevisionDetails> => {
       const response = await request(xappPath(id, 'history', String(revision)), { signal })

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState, type ReactElement } from 'react'
 
 import { historyQuery, type RevisionRow } from '~/api/queries/xappDetails'
+import { chartText } from '~/features/xapp/Facts'
 import { NoRevision } from '~/features/xapp/NoRevision'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
@@ -115,9 +116,7 @@ function columns(all: readonly RevisionRow[], onAsk: (asked: Asked) => void): Co
     {
       id: 'chart',
       header: 'Chart',
-      cell: ({ chart, chartVersion }) => (
-        <MiddleText>{chart === null ? '-' : `${chart} ${chartVersion ?? ''}`}</MiddleText>
-      ),
+      cell: (row) => <MiddleText>{chartText(row) ?? '-'}</MiddleText>,
     },
     { id: 'app', header: 'App version', fold: 'medium', cell: ({ appVersion }) => <Text>{appVersion ?? '-'}</Text> },
     { id: 'deployed', header: 'Deployed', cell: ({ deployedAt }) => <Time at={deployedAt} show="time" /> },

@@ -1,5 +1,5 @@
 import { getRouteApi } from '@tanstack/react-router'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, type UseQueryResult } from '@tanstack/react-query'
 import { X } from 'lucide-react'
 import { useEffect, useRef, type ReactElement } from 'react'
 
@@ -7,10 +7,12 @@ import {
   revisionDiffQuery,
   revisionQuery,
   xappPath,
+  type RevisionDetails,
   type RevisionPart,
   type RevisionRow,
 } from '~/api/queries/xappDetails'
 import { DiffView, TextView } from '~/editor/lazy'
+import { chartText, Entry, Fact, Facts, TimeFact } from '~/features/xapp/Facts'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useEnded } from '~/features/xapp/useEnded'
 import { curlCommand, kubectl } from '~/lib/commands'
@@ -19,6 +21,7 @@ import { CopyAs } from '~/ui/CopyAs'
 import { CopyButton } from '~/ui/CopyButton'
 import { Card, QueryContent } from '~/ui/Panel'
 import { Select } from '~/ui/Select'
+import { StatusBadge } from '~/ui/StatusBadge'
 import { Tabs } from '~/ui/TabLinks'
 
 import styles from './HistoryPage.module.css'
@@ -55,6 +58,7 @@ export function RevisionPanel({ revision, other, known, isAsked, onShown }: Revi
   const navigate = route.useNavigate()
   const numbers = [...new Set([...known.map((each) => each.revision), revision, ...(other === null ? [] : [other])])]
   const items = numbers.toSorted((a, b) => b - a).map((number) => ({ id: String(number), label: String(number) }))
+  const row = known.find((each) => each.revision === revision) ?? null
   const show = (next: { revision?: number | null; with?: number | null; of?: RevisionPart }): void =>
     void navigate({ search: (current) => ({ ...current, ...next }), replace: true })
   // Old to new, so that what was added is what came later.
@@ -95,6 +99,7 @@ export function RevisionPanel({ revision, other, known, isAsked, onShown }: Revi
           onChange={(number) => show({ with: number === 'none' ? null : Number(number) })}
         />
       </div>
+      {other === null && <FactsOf revision={revision} row={row} />}
       <Tabs
         label="Parts of a revision"
         selected={of}
@@ -104,7 +109,7 @@ export function RevisionPanel({ revision, other, known, isAsked, onShown }: Revi
           label,
           content:
             other === null ? (
-              <Part revision={revision} part={part} label={label} />
+              <Part revision={revision} status={row?.status ?? null} part={part} label={label} />
             ) : (
               <PartDiff from={from} to={to} part={part} label={label} />
             ),
@@ -114,10 +119,45 @@ export function RevisionPanel({ revision, other, known, isAsked, onShown }: Revi
   )
 }
 
-function Part({ revision, part, label }: { revision: number; part: RevisionPart; label: string }): ReactElement {
+/** What the history knows of a revision, and what Helm keeps of it: also the whole error of one that failed. */
+function FactsOf({ revision, row }: { revision: number; row: RevisionRow | null }): ReactElement | null {
+  const { data } = useRevision(revision, row?.status ?? null)
+  const found = data ?? row
+  if (found === null) return null
+  const { status, appVersion, deployedAt, description } = found
+  const hasFailed = status === 'failed'
+  return (
+    <Facts label={`Facts of revision ${revision}`}>
+      {status !== null && (
+        <Entry label="Status">
+          <StatusBadge status={status} isPlain />
+        </Entry>
+      )}
+      <Fact label="Action" value={row?.action ?? null} />
+      <Fact label="Chart" value={chartText(found)} />
+      <Fact label="App version" value={appVersion} />
+      <TimeFact label={hasFailed ? 'Tried' : 'Deployed'} at={deployedAt} />
+      <Fact label={hasFailed ? 'Error' : 'Description'} value={description ?? row?.description ?? null} isLong />
+    </Facts>
+  )
+}
+
+/** What Helm keeps of a revision. */
+function useRevision(revision: number, status: string | null): UseQueryResult<RevisionDetails> {
   const { id, goneAt } = useOpenXApp()
+  return useQuery({ ...revisionQuery(id, revision, status), enabled: goneAt === null })
+}
+
+interface PartProps {
+  revision: number
+  status: string | null
+  part: RevisionPart
+  label: string
+}
+
+function Part({ revision, status, part, label }: PartProps): ReactElement {
   const ended = useEnded()
-  const query = useQuery({ ...revisionQuery(id, revision), enabled: goneAt === null })
+  const query = useRevision(revision, status)
   return (
     <QueryContent query={query} ended={ended} skeletonLines={6}>
       {({ valuesText, manifest, notes }) => {
