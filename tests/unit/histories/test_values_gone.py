@@ -8,14 +8,18 @@ from typing import Any, Final
 import pytest
 
 from tests.support.charts import chart_archive, chart_archive_manifest
+from tests.support.fakes.api_server import Refused
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, RESYNC_SECONDS, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.support.fakes.value_secrets import LOST_VALUES, create_values, delete_values
 from tests.support.helm_tests import FAILS, TEST, VALUES
+from tests.unit.histories.situations.actions import allow
 from tests.unit.histories.test_release_inputs import ready
+from tests.unit.histories.test_removals import events
 from xapp_operator.config import Settings
+from xapp_operator.kube.transport import ApiRequest
 
 SECONDS: Final = 20.0
 TIMEOUT_IS_OVER: Final = 5.0 * TIMEOUT_SECONDS
@@ -97,6 +101,77 @@ def test_a_rollback_that_fails_is_tried_again_without_the_values(settings: Setti
     history = run_history(settings, play)
     assert commands(history) == ["install", "upgrade", "rollback", "rollback"]
     assert history.live_tags == {"one"}
+
+
+def before_second_read(history: History, act: Callable[[], None]) -> None:
+    """Act right before the values are read for helm: the first read is that of the observation."""
+    reads = 0
+
+    def check(request: ApiRequest) -> None:
+        nonlocal reads
+        reads += request.method == "GET" and request.path.endswith("/secrets/values")
+        if reads == 2:
+            allow(history)
+            act()
+
+    history.cluster.refuse = check
+
+
+@pytest.mark.parametrize(("lose", "told"), LOST_VALUES)
+def test_values_that_go_away_right_before_helm_are_no_failed_attempt(
+    settings: Settings, lose: Callable[[History], None], told: str
+) -> None:
+    async def play(history: History) -> None:
+        await deploy(history)
+        before_second_read(history, lambda: lose(history))
+        history.edit(values={"tag": "two"})
+        await history.cluster.wait(SECONDS)
+        status: Json = (history.cluster.xapp() or {})["status"]
+        assert status["lastAttempt"]["action"] == "Install"
+
+    history = run_history(settings, play)
+    assert commands(history) == ["install"]
+    assert history.outcome == "Stalled ValuesInvalid"
+    assert ready(history)[1].startswith(told)
+
+
+def test_values_that_cannot_be_read_for_now_are_a_failed_attempt(settings: Settings) -> None:
+    def fail() -> None:
+        raise Refused(500, "InternalError", "no")
+
+    async def play(history: History) -> None:
+        await deploy(history)
+        before_second_read(history, fail)
+        history.edit(values={"tag": "two"})
+        await history.cluster.wait(SECONDS)
+
+    history = run_history(settings, play)
+    assert len(events(history, "UpgradeFailed")) == 1
+    assert commands(history) == ["install", "upgrade"]
+
+
+def test_values_that_only_helm_does_not_get_end_in_a_failed_attempt(settings: Settings) -> None:
+    """Otherwise it would be planned again and again."""
+    reads = 0
+
+    def check(request: ApiRequest) -> None:
+        nonlocal reads
+        if request.method == "GET" and request.path.endswith("/secrets/values"):
+            reads += 1
+            if reads % 2 == 0:
+                raise Refused(404, "NotFound", "secrets values not found")
+
+    async def play(history: History) -> None:
+        await deploy(history)
+        history.cluster.refuse = check
+        history.edit(values={"tag": "two"})
+        await history.cluster.wait(SECONDS)
+        attempt = (history.cluster.xapp() or {})["status"]["lastAttempt"]
+        assert (attempt["action"], attempt["outcome"], attempt["reason"]) == ("Upgrade", "Failed", "ValuesInvalid")
+        allow(history)
+        history.annotate("retry-at")
+
+    assert commands(run_history(settings, play)) == ["install", "upgrade"]
 
 
 def test_values_that_come_back_are_not_tried_again(settings: Settings) -> None:
