@@ -13,7 +13,13 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, RESYNC_SECONDS, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE
-from tests.support.fakes.value_secrets import LOST_VALUES, create_values, delete_values
+from tests.support.fakes.value_secrets import (
+    LOST_VALUES,
+    create_values,
+    delete_values,
+    replace_secret,
+    secret,
+)
 from tests.support.helm_tests import FAILS, TEST, VALUES
 from tests.unit.histories.situations.actions import allow
 from tests.unit.histories.test_release_inputs import ready
@@ -133,6 +139,36 @@ def test_values_that_go_away_right_before_helm_are_no_failed_attempt(
     assert commands(history) == ["install"]
     assert history.outcome == "Stalled ValuesInvalid"
     assert ready(history)[1].startswith(told)
+
+
+@pytest.mark.parametrize(("text", "steps"), [("kept", ["install"]), ("third", ["install", "upgrade"])])
+def test_values_that_change_right_before_helm_are_deployed_unless_they_are_already(
+    settings: Settings, text: str, steps: list[str]
+) -> None:
+    async def play(history: History) -> None:
+        await deploy(history)
+        before_second_read(history, lambda: set_text(history, text))
+        set_text(history, "second")
+        await history.cluster.wait(SECONDS)
+        assert history.outcome.startswith("Ready")
+
+    history = run_history(settings, play)
+    assert commands(history) == steps
+    assert history.records[-1]["config"]["text"] == text
+
+
+def test_values_that_change_right_before_the_first_install_are_deployed(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        before_second_read(history, lambda: set_text(history, "other"))
+        await deploy(history)
+
+    history = run_history(settings, play)
+    assert commands(history) == ["install"]
+    assert history.records[-1]["config"]["text"] == "other"
+
+
+def set_text(history: History, text: str) -> None:
+    replace_secret(history, secret("values", values__yaml=f"text: {text}\n"))
 
 
 def test_values_that_cannot_be_read_for_now_are_a_failed_attempt(settings: Settings) -> None:
