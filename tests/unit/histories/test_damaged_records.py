@@ -236,3 +236,37 @@ def test_a_damaged_record_without_an_attempt_writes_the_status_once(settings: Se
         assert history.cluster.writes[before:] == []
 
     run_history(settings, play)
+
+
+FOREIGN = "a Helm release with this name exists, and no XApp created it"
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+def test_a_newest_record_that_no_xapp_has_written_and_that_cannot_be_read(settings: Settings, damaged: bool) -> None:
+    """A damaged one may be of a release of a person. One that is gone says nothing of the release."""
+    told: set[str] = set()
+
+    def note(plural: str, body: Json) -> None:
+        told.update(each["message"].partition(".")[0] for each in body.get("status", {}).get("conditions", ()))
+
+    async def play(history: History) -> None:
+        cluster, target = history.cluster, record_target(NAMESPACE, "hello", 2)
+
+        def remove(request: ApiRequest) -> None:
+            if request.path.endswith(target.name) and not damaged:
+                cluster.refuse = lambda _: None
+                cluster.server.delete(target, {})
+
+        await install(history)
+        record = cluster.server.get(RECORD)
+        labels = {key: record["metadata"]["labels"][key] for key in ("owner", "name", "status")}
+        metadata = {"name": target.name, "labels": {**labels, "version": "2"}}
+        cluster.refuse = remove
+        cluster.server.on_stored.append(note)
+        cluster.server.create(target, {**record, "metadata": metadata, "data": {"release": "eA=="}})
+        await cluster.wait(SECONDS)
+        if damaged:
+            cluster.server.delete(target, {})
+
+    run_history(settings, play)
+    assert (FOREIGN in told) == damaged

@@ -53,9 +53,10 @@ class StoredRecords:
         packed = packer.compress(json.dumps(payload).encode()) + packer.flush()
         return {"metadata": {"name": name}, "data": {"release": base64.b64encode(base64.b64encode(packed)).decode()}}
 
-    def read(self, clock: FakeClock | None = None) -> frozenset[str]:
+    def read(self, clock: FakeClock | None = None, *, rollback_to: int | None = None) -> frozenset[str]:
         async def read() -> frozenset[str]:
-            return await secrets_reader(KEY, RELEASE, cast("ReconcilerContext", context))()
+            reader = secrets_reader(KEY, RELEASE, cast("ReconcilerContext", context), rollback_to=rollback_to)
+            return await reader()
 
         revisions = [SimpleNamespace(revision=number) for number in range(1, len(self.payloads) + 1)]
         context = SimpleNamespace(
@@ -106,6 +107,8 @@ def test_reading_ends_after_ten_seconds() -> None:
     assert clock.monotonic() == pytest.approx(10.0)
 
 
-def test_the_texts_of_the_newest_twenty_revisions_are_read() -> None:
+def test_the_texts_of_the_newest_twenty_revisions_and_of_the_one_to_roll_back_to_are_read() -> None:
     records = StoredRecords(*({"text": f"text-of-{number}"} for number in range(1, 23)))
-    assert records.read() == {f"text-of-{number}" for number in range(3, 23)}
+    newest = {f"text-of-{number}" for number in range(3, 23)}
+    assert records.read() == newest
+    assert records.read(rollback_to=1) == {"text-of-1", *newest}
