@@ -111,6 +111,27 @@ def test_an_upgrade_from_a_revision_with_a_kind_that_is_gone(
     assert events(history, "UnservedKinds") == [("Normal", told)]
 
 
+@pytest.mark.parametrize("gone", [True, False])
+def test_helm_forgets_the_kinds_that_it_knows_only_if_one_of_the_release_is_gone(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, gone: bool
+) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        history.create(archive=store(history, cm=CONFIGMAP, widget=TEMPLATE))
+        assert await cluster.wait_for(lambda: history.outcome.startswith("Ready"), seconds=60.0)
+        if gone:
+            await delete_definition(history, monkeypatch)
+        assert cluster.runtime is not None
+        known = cluster.runtime._context.helm._workspace.discovery / "served.json"
+        known.parent.mkdir(parents=True, exist_ok=True)
+        known.write_text("{}")
+        history.edit(archive=store(history, cm=CONFIGMAP))
+        assert await cluster.wait_for(lambda: history.outcome == "Ready UpgradeSucceeded", seconds=15.0)
+        assert known.exists() == (not gone)
+
+    run_history(settings, play)
+
+
 def test_the_deployed_revision_is_in_force_although_a_newer_one_has_failed(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
