@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -171,6 +172,23 @@ def test_a_step_that_was_refused_fails_as_it_is_if_the_records_cannot_be_read(se
         assert ports(history) == CHARTS_PORTS
 
     run_history(settings, play)
+
+
+def test_a_step_is_repeated_because_of_an_edit_in_another_namespace(settings: Settings) -> None:
+    elsewhere = replace(WEB, namespace="other")
+
+    async def play(history: History) -> None:
+        server = history.cluster.server
+        chart = store(history, cm=CONFIGMAP, web=SERVICE.replace("name: web", "name: web, namespace: other"))
+        await install(history, archive=chart, driftDetection=OFF)
+        change(history, elsewhere, {"spec": {"ports": THEIRS}}, manager="kubectl-edit")
+        await history.cluster.wait(20.0)
+        history.set_tag("two")
+        await history.cluster.wait(30.0)
+        assert [each["port"] for each in server.get(elsewhere)["spec"]["ports"]] == [*CHARTS_PORTS.values()]
+
+    history = run_history(settings, play)
+    assert statuses(history) == ["superseded", "failed", "deployed"]
 
 
 def test_an_object_that_another_release_has_taken_over_is_left_alone(settings: Settings) -> None:
