@@ -14,7 +14,8 @@ from tests.unit.cli.conftest import Xapp
 PATH: Final = "/api/repositories/n/acme"
 RECORD: Final = {"name": "acme", "namespace": "n", "uid": "u1"}
 NAMES: Final = [f"xapp-{number}" for number in range(10)]
-AGAIN: Final = "running. The operator saves the address again, without credentials, when it next looks at one of them."
+AGAIN: Final = "running. The operator saves the address again when it next looks at one of them."
+NOT_AGAIN: Final = "The operator does not save it again, because it has more than an address: until you add it again,"
 
 
 def used_by(count: int) -> dict[str, Any]:
@@ -42,6 +43,26 @@ def test_the_xapps_that_use_it_are_named(
     assert (done.code, done.out, done.err) == (0, "", f"{warning}n/acme is removed\n")
     assert [each.method for each in gateway.requests] == ["GET", "DELETE"]
     assert gateway.requests[-1].headers["If-Match"] == '"u1"', "another one of its name was not asked about"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"hasCredentials": True},
+        {"hasCaBundle": True},
+        {"insecureSkipTLSVerify": True},
+        {"allowPlainHTTP": True},
+        {"verify": {"provider": "cosign", "secretRef": {"name": "keys"}}},
+    ],
+)
+@pytest.mark.parametrize(("count", "they"), [(1, "it"), (2, "they")])
+def test_one_with_more_than_an_address_is_not_saved_again(
+    gateway: StandInGateway, xapp: Xapp, setting: dict[str, Any], count: int, they: str
+) -> None:
+    gateway.reply(PATH, Reply({**used_by(count), **setting}), Reply(b"", status=204))
+    done = xapp("repo", "remove", "acme", "-n", "n", "--yes", "--gateway", gateway.url)
+    assert f"running. {NOT_AGAIN} {they} cannot be upgraded.\n" in done.err
+    assert "saves the address" not in done.err
 
 
 def test_they_are_named_before_the_question(gateway: StandInGateway, tmp_path: Path) -> None:

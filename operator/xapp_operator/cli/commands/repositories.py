@@ -36,6 +36,8 @@ app = command_group(
 
 USERS_SHOWN_MAX: Final = 5
 """XApps that are named before a repository is removed."""
+_SETTINGS: Final = ("hasCredentials", "hasCaBundle", "insecureSkipTLSVerify", "allowPlainHTTP", "verify")
+"""With one of these, a repository is more than its address, and the operator does not save it again."""
 
 TABLE: Final = Table(
     columns=(
@@ -270,11 +272,14 @@ def _use(record: JsonObject) -> str:
         return ""
     shown = [str(each) for each in names[:USERS_SHOWN_MAX]] if isinstance(names, list) else []
     more = [f"{count - len(shown)} more"] if count > len(shown) else []
-    xapps, they = ("1 XApp", "It keeps") if count == 1 else (f"{count} XApps", "They keep")
-    return (
-        f"is used by {xapps}: {', '.join(shown + more)}. {they} running. The operator saves the address again, without "
-        "credentials, when it next looks at one of them."
-    )
+    xapps, they, keep = ("1 XApp", "it", "It keeps") if count == 1 else (f"{count} XApps", "they", "They keep")
+    saved = "The operator saves the address again when it next looks at one of them."
+    if any(record.get(each) for each in _SETTINGS):
+        saved = (
+            f"The operator does not save it again, because it has more than an address: until you add it again, {they} "
+            "cannot be upgraded."
+        )
+    return f"is used by {xapps}: {', '.join(shown + more)}. {keep} running. {saved}"
 
 
 def _shown(value: Json) -> str:
