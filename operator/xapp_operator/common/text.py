@@ -57,6 +57,11 @@ def rfc3339(time: datetime) -> str:
 
 def format_list(items: Iterable[str], *, total: int) -> str:
     """Return up to LISTED_ITEMS_MAX items joined by commas, and how many more there are."""
-    listed = [escape_input(item) for item, _ in zip(items, range(LISTED_ITEMS_MAX), strict=False)]
+    return join_escaped(map(escape_input, items), total=total)
+
+
+def join_escaped(items: Iterable[str], *, total: int) -> str:
+    """Return the same as `format_list` of items that are escaped already."""
+    listed = [item for item, _ in zip(items, range(LISTED_ITEMS_MAX), strict=False)]
     more = total - len(listed)
     return ", ".join(listed) + (f" and {more} more" if more > 0 else "")

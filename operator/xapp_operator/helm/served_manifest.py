@@ -23,7 +23,7 @@ ServedVersions: TypeAlias = Mapping[tuple[str, str], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ServedManifest:
-    """A manifest that helm can read; `changes` says in words what happened to which object."""
+    """A manifest that helm can read; `changes` says in words what happened to which object, with its name escaped."""
 
     manifest: str
     changes: tuple[str, ...]

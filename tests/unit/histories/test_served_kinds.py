@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -130,6 +131,28 @@ def test_helm_forgets_the_kinds_that_it_knows_only_if_one_of_the_release_is_gone
         assert known.exists() == (not gone)
 
     run_history(settings, play)
+
+
+def test_the_event_says_what_became_of_an_object_with_a_long_name(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "w" * 70
+
+    async def play(history: History) -> None:
+        cluster, served = history.cluster, DISCOVERY["/apis"]
+        history.create(archive=store(history, cm=CONFIGMAP, widget=TEMPLATE.replace("hello", name)))
+        assert await cluster.wait_for(lambda: history.outcome.startswith("Ready"), seconds=60.0)
+        others = [each for each in served["items"] if each["metadata"]["name"] != GROUP[0]]
+        monkeypatch.setitem(DISCOVERY, "/apis", {**served, "items": others})
+        cluster.server.delete(replace(WIDGET, name=name), {})
+        await cluster.wait(10.0)
+        cluster.helm.faults = [Fault(NO_MATCHES.format(whose="current"))]
+        history.edit(archive=store(history, cm=CONFIGMAP))
+        assert await cluster.wait_for(lambda: history.outcome == "Ready UpgradeSucceeded", seconds=15.0)
+
+    history = run_history(settings, play)
+    [(_, message)] = events(history, "UnservedKinds")
+    assert message.endswith(f": Widget {name} was removed")
 
 
 def test_the_deployed_revision_is_in_force_although_a_newer_one_has_failed(

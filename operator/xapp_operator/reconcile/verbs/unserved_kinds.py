@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from xapp_operator.api.json import JsonObject, obj
-from xapp_operator.common.text import format_list
+from xapp_operator.common.text import join_escaped
 from xapp_operator.domain.planning.plan_input import DEPLOYED
 from xapp_operator.errors import KindNotServed, KubeError
 from xapp_operator.helm.releases.release_storage import release_secret_name, serve_kinds
@@ -58,7 +58,7 @@ async def upgrade_without_unserved_kinds(
         restored = {**changed, "data": {**obj(before, "data")}}
         await client.replace(SECRETS, restored, namespace=request.namespace)
         raise
-    told = format_list(changes, total=len(changes))
+    told = join_escaped(changes, total=len(changes))
     message = (
         f"changed the record of revision {in_force}, because the cluster does not serve all of its kinds and "
         f"versions: {told}"
