@@ -25,6 +25,7 @@ and what to do. It never contains a secret, a value that a user sent, or a local
     │       ├── SourcePending            nothing has failed: the source has not answered yet
     │       └── SourceTimeout
     ├── HelmError                        the condition reason names the step: InstallFailed, UpgradeFailed, …
+    │   ├── HelmNotStarted               such as a full disk: the time does not count towards spec.timeout
     │   ├── HelmTimeout
     │   ├── HookFailed                   a hook of the chart, such as a test, ended with a failure
     │   ├── KindNotServed                not permanent: its CustomResourceDefinition may be installed later
@@ -153,8 +154,7 @@ class FormInvalid(InputError):
 
 
 class ValuesInvalid(InputError):
-    title = "Invalid values"
-    reason = "ValuesInvalid"
+    title, reason = "Invalid values", "ValuesInvalid"
 
 
 class ValuesNotFound(ValuesInvalid):
@@ -162,8 +162,7 @@ class ValuesNotFound(ValuesInvalid):
 
 
 class ChartInvalid(InputError):
-    title = "Invalid chart"
-    reason = "ChartInvalid"
+    title, reason = "Invalid chart", "ChartInvalid"
 
 
 class SignatureInvalid(ChartInvalid):
@@ -176,8 +175,7 @@ class ChartSourceError(XAppError):
 
 
 class ChartNotFound(ChartSourceError):
-    title = "Chart not found"
-    permanent = True
+    title, permanent = "Chart not found", True
 
 
 class VersionNotFound(ChartNotFound):
@@ -185,18 +183,15 @@ class VersionNotFound(ChartNotFound):
 
 
 class AddressRefused(ChartSourceError):
-    title = "Repository address refused"
-    permanent = True
+    title, permanent = "Repository address refused", True
 
 
 class SourceAccessDenied(ChartSourceError):
-    title = "Repository denies access"
-    permanent = True
+    title, permanent = "Repository denies access", True
 
 
 class DigestMismatch(ChartSourceError):
-    title = "Chart digest mismatch"
-    permanent = True
+    title, permanent = "Chart digest mismatch", True
 
 
 class SourceUnavailable(ChartSourceError):
@@ -222,6 +217,10 @@ class HelmError(XAppError):
     """Helm failed; the message is helm's own, shortened and without secrets."""
 
     status, title = 502, "Helm failed"
+
+
+class HelmNotStarted(HelmError):
+    title, reason = "Helm not started", "Progressing"
 
 
 class ReleaseHeld(HelmError):

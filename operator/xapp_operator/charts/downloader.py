@@ -258,7 +258,7 @@ class Downloader:
             if output is None:
                 parts += block
             else:
-                output.write(block)
+                _write(output, block)
         return bytes(parts)
 
     async def _read_block(self, response: aiohttp.ClientResponse) -> bytes:
@@ -276,6 +276,16 @@ class Downloader:
                 f"{self._body_seconds:g} s, so the download was ended. This may be temporary."
             ) from None
         return bytes(block)
+
+
+def _write(output: IO[bytes], block: bytes) -> None:
+    try:
+        output.write(block)
+    except OSError as error:
+        raise SourceUnavailable(
+            f"a download cannot be stored ({(error.strerror or 'failed').lower()}). Make room, or repair the disk, in "
+            "the folder for temporary files (TMPDIR) of the process."
+        ) from None
 
 
 def unexpected_status(response: DownloadResponse) -> ChartSourceError:

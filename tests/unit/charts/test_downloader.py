@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import IO
 
 import pytest
 from aiohttp import web
@@ -65,6 +67,20 @@ async def test_a_body_is_returned_or_written_to_a_file(loader: Downloader, site:
     file = io.BytesIO()
     await loader.get(site.url("/a"), access=OriginAccess(origin_url=site.url()), max_bytes=10, output=file)
     assert file.getvalue() == b"content"
+
+
+@pytest.fixture
+def full() -> Iterator[IO[bytes]]:
+    """A file on a disk that is full."""
+    with Path("/dev/full").open("wb", buffering=0) as file:
+        yield file
+
+
+async def test_a_full_disk_is_named(loader: Downloader, site: WebServer, full: IO[bytes]) -> None:
+    site.routes["/a"] = Reply(b"content")
+    access = OriginAccess(origin_url=site.url(), allow_plain_http=True)
+    with pytest.raises(SourceUnavailable, match=r"cannot be stored \(no space left on device\)\. Make room"):
+        await loader.get(site.url("/a"), access=access, max_bytes=1000, output=full)
 
 
 async def test_a_body_is_not_decompressed(loader: Downloader, site: WebServer) -> None:

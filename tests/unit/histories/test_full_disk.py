@@ -11,11 +11,12 @@ import pytest
 from tests.support.charts import chart_archive
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.chart_repository import REMOTE_SPEC, REPOSITORY_URL, FakeChartRepository
-from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history
+from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from xapp_operator.charts.archives.chart_cache import ChartCache
 from xapp_operator.charts.downloader import Downloader
 from xapp_operator.config import Settings
+from xapp_operator.helm.processes.workspace import Workspace
 
 REPOSITORY = Target("xapp-operator.io", "v1alpha1", "chartrepositories", NAMESPACE, "acme")
 
@@ -56,6 +57,38 @@ def save_repository(history: History, *, interval: str) -> None:
     spec = {"url": REPOSITORY_URL, "interval": interval}
     target = Target(REPOSITORY.group, REPOSITORY.version, REPOSITORY.plural, NAMESPACE)
     history.cluster.server.create(target, {"metadata": {"name": "acme"}, "spec": spec})
+
+
+def test_a_full_folder_of_helm_is_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not a failure of the release, so it is neither Stalled nor rolled back after spec.timeout."""
+    disk, call_folder = Disk(), Workspace.call_folder
+
+    def make_folder(workspace: Workspace) -> Any:
+        if disk.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return call_folder(workspace)
+
+    monkeypatch.setattr(Workspace, "call_folder", make_folder)
+
+    async def play(history: History) -> None:
+        await history.cluster.wait(5.0)  # the operator asks helm for its version when it starts
+        for revision, tag in enumerate(("one", "two"), start=1):
+            disk.full = True
+            if revision == 1:
+                history.create(tag=tag)
+            else:
+                history.set_tag(tag)
+            await history.cluster.wait(5.0 * TIMEOUT_SECONDS)
+            ready = history.cluster.condition("Ready") or {}
+            assert ready["message"].startswith("helm cannot run (no space left on device): make room")
+            assert not history.cluster.condition("Stalled")
+            disk.full = False
+            await history.cluster.wait(5.0 * TIMEOUT_SECONDS)
+            assert history.cluster.revisions[revision] == "deployed"
+
+    history = run_history(settings, play)
+    assert [each.command for each in history.helm_steps] == ["install", "upgrade"]
+    assert history.outcome == "Ready UpgradeSucceeded"
 
 
 @pytest.mark.usefixtures("repository")

@@ -384,7 +384,10 @@ class PlanInput:
         """Return whether `spec.timeout` has passed since `attempt` was first made.
 
         A try that was due before is made nevertheless, if it can be made: there was no operator, or no API server.
+        While helm cannot be started, as with a full disk, no time counts.
         """
+        if attempt.outcome is AttemptOutcome.FAILED and attempt.reason == Reason.PROGRESSING:
+            return False
         deadline = attempt.first_at + self.spec.timeout_seconds
         missed = self.next_attempt_at(attempt) < deadline
         prevented = self.source_unavailable or self.observed.unready_dependencies or self.observed.dependency_cycle

@@ -11,8 +11,8 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -21,7 +21,7 @@ from xapp_operator.common.bounded_process import Command, ProcessLimits, Process
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import CANNOT_RESTRICT
 from xapp_operator.config import MIB, Settings
-from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
+from xapp_operator.errors import ChartInvalid, HelmError, HelmNotStarted, HelmTimeout
 from xapp_operator.helm.labelling.post_rendering import PostRendering, write_plugin
 from xapp_operator.helm.processes import user_kubeconfig
 from xapp_operator.helm.processes.arguments import POST_RENDERER_FLAG, environment
@@ -137,8 +137,8 @@ class HelmRunner:
         pass it the manifest, helm applies the manifest as it is.
 
         Raises:
-            HelmError: if the call needs a cluster and none is configured, if helm needed too much memory to wait, or if
-                it was ended because another namespace needed its place.
+            HelmError: if the call needs a cluster and none is configured, if helm cannot be started, if it needed too
+                much memory to wait, or if it was ended because another namespace needed its place.
         """
         without = tuple(each for each in call.arguments if each != POST_RENDERER_FLAG)
         plain_call = replace(call, arguments=without, post_rendering=None)
@@ -164,7 +164,7 @@ class HelmRunner:
                 if slot is None:
                     slot = await stack.enter_async_context(self.slot(call.namespace, urgent=True))
                 stack.push_async_callback(slot.close)
-            with self._workspace.call_folder() as folder:
+            with _disk_errors(), self._workspace.call_folder() as folder:
                 if call.files or call.connection is not None:
                     await asyncio.to_thread(_write_files, folder, call)
                 if call.post_rendering is not None:
@@ -214,7 +214,7 @@ class HelmRunner:
                 f"helm {call.command} was killed by signal {-outcome.exit_code}: check the memory of the machine"
             )
         if outcome.exit_code == CANNOT_RESTRICT and not call.uses_own_identity:
-            raise HelmError(f"helm was not started: {outcome.stderr.strip()}")
+            raise HelmNotStarted(f"helm was not started: {outcome.stderr.strip()}")
         raise error_from_stderr(
             outcome.stderr,
             chart=call.chart_name,
@@ -260,6 +260,20 @@ class HelmRunner:
             stdout_bytes=OUTPUT_MAX_BYTES,
             cpu_seconds=call.cpu_seconds,
         )
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    """Translate errors of the folder for helm, and of the start of helm, which may pass."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise HelmNotStarted(
+            f"helm cannot run ({os.strerror(error.errno).lower()}): make room, or repair the disk, at XAPP_WORK_DIR of "
+            "the process, or at XAPP_CACHE_DIR if that is not set"
+        ) from error
 
 
 def _write_files(folder: Path, call: HelmCall) -> None:

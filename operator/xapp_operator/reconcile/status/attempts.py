@@ -8,6 +8,7 @@ from typing import Final
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.status_parts import RollbackCause
 from xapp_operator.domain.planning.plan_input import UPGRADE, Attempt, AttemptOutcome, Digests
+from xapp_operator.errors import HelmNotStarted, XAppError
 
 UNHEALTHY_REASONS: Final = (Reason.HEALTH_CHECK_FAILED, Reason.TEST_FAILED)
 """Why an upgrade is rolled back that helm has finished."""
@@ -43,6 +44,22 @@ def start_attempt(
     # Time during which no operator worked on it does not count towards the timeout.
     first_at = previous.first_at if previous.outcome is AttemptOutcome.FAILED else now
     return replace(first_attempt, first_at=first_at, count=previous.count + 1)
+
+
+def failed_attempt(attempt: Attempt, error: XAppError, *, reason: str, message: str, now: float) -> Attempt:
+    """Return `attempt` as failed because of `error`.
+
+    Time during which helm could not be started does not count towards the timeout: the operator is the reason.
+    """
+    return replace(
+        attempt,
+        outcome=AttemptOutcome.FAILED,
+        first_at=now if isinstance(error, HelmNotStarted) else attempt.first_at,
+        last_at=now,
+        permanent=error.permanent,
+        reason=reason,
+        message=message,
+    )
 
 
 def rolled_back_attempt(attempt: Attempt, cause: RollbackCause) -> Attempt:

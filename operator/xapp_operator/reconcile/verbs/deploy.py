@@ -19,7 +19,7 @@ from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VAL
 from xapp_operator.api.status_parts import HandledAnnotations
 from xapp_operator.domain.planning.actions import Install, Upgrade
 from xapp_operator.domain.planning.plan_input import DEPLOYED, Attempt, AttemptOutcome, Digests
-from xapp_operator.errors import KindNotServed, KubeError, ReleaseRecordDamaged, XAppError
+from xapp_operator.errors import HelmNotStarted, KindNotServed, KubeError, ReleaseRecordDamaged, XAppError
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.releases.release_index import RevisionInfo
@@ -30,6 +30,7 @@ from xapp_operator.reconcile.hook_reporting import HookReports, explain_failure,
 from xapp_operator.reconcile.inputs.release_inputs import ReleaseInputs
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
+from xapp_operator.reconcile.status.attempts import failed_attempt
 from xapp_operator.reconcile.status.revision_history import find_rollback_target, with_failed_revision
 from xapp_operator.reconcile.status.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
 from xapp_operator.reconcile.verbs.list_takeover import run_with_list_takeover
@@ -47,6 +48,9 @@ MAX_RECORDS_READ: Final = 20
 """Newest records among which the damaged one is looked for."""
 LARGE_XAPP_BYTES: Final = 64 * 1024
 """The values of a larger XApp are dropped while helm runs."""
+
+HELM_NOT_STARTED: Final = "HelmNotStarted"
+"""The reason of the event."""
 
 _log = get_logger(__name__)
 
@@ -268,15 +272,9 @@ def fail_attempt(
 ) -> Attempt:
     """Return `attempt` as failed because of `error`, and record an event."""
     reason, message = error.reason or FAILURE_REASONS[attempt.action], message or error.message
-    context.events.record(request.raw, event_type="Warning", reason=reason, message=message)
-    return replace(
-        attempt,
-        outcome=AttemptOutcome.FAILED,
-        last_at=context.clock.now(),
-        permanent=error.permanent,
-        reason=reason,
-        message=message,
-    )
+    told = HELM_NOT_STARTED if isinstance(error, HelmNotStarted) else reason
+    context.events.record(request.raw, event_type="Warning", reason=told, message=message)
+    return failed_attempt(attempt, error, reason=reason, message=message, now=context.clock.now())
 
 
 def new_attempt_label() -> str:

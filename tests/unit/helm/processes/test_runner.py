@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from tests.localcluster.waiting import wait_until
 from xapp_operator.common.bounded_process import ProcessResult
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.config import MIB, Settings
-from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
+from xapp_operator.errors import ChartInvalid, HelmError, HelmNotStarted, HelmTimeout
 from xapp_operator.helm.processes.limits import HelmLimits
 from xapp_operator.helm.processes.runner import HelmCall, HelmRunner, find_helm
 from xapp_operator.helm.processes.workspace import Workspace
@@ -88,6 +89,16 @@ async def test_the_number_of_concurrent_processes_is_limited(runner: HelmRunner,
     (tmp_path / "gate").touch()
     outcomes = await asyncio.gather(*running)
     assert max(json.loads(outcome.stdout)["seen"] for outcome in outcomes) <= 2
+
+
+async def test_a_folder_that_cannot_be_used_is_named(runner: HelmRunner, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "work")
+    with pytest.raises(
+        HelmNotStarted, match=r"helm cannot run \(no such file or directory\): .* XAPP_WORK_DIR"
+    ) as refused:
+        await runner.run(call())
+    assert not refused.value.permanent
+    assert runner.slot_counts().used["running"] == 0
 
 
 async def test_a_queued_call_is_cancelled_without_a_process(runner: HelmRunner, marks: Path, tmp_path: Path) -> None:
