@@ -182,7 +182,7 @@ def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
         "ready": is_current and not deleting and ready_condition.get("status") == "True",
         "health": text(obj(status, "health"), "status", HealthStatus.UNKNOWN.value),
         "reason": ready_condition.get("reason") if is_current or deleting else None,
-        "drifted": _DRIFTED_BY_STATUS[text(_find_condition(conditions, DRIFTED), "status", "False")],
+        "drifted": _find_drifted(spec, conditions),
         "message": ready_condition.get("message")
         if is_current or deleting
         else f"generation {generation} of the spec waits for the operator",
@@ -343,6 +343,13 @@ def _updated_at(metadata: JsonObject, conditions: list[JsonObject]) -> Json:
     times += [text(entry, "time") for entry in items(metadata, "managedFields")]
     times += [text(condition, "lastTransitionTime") for condition in conditions]
     return max(times) or None
+
+
+def _find_drifted(spec: JsonObject, conditions: list[JsonObject]) -> bool | None:
+    """Return whether objects of the release have drifted; None if it is not known."""
+    if text(obj(spec, "driftDetection"), "mode") == "disabled":
+        return None
+    return _DRIFTED_BY_STATUS[text(_find_condition(conditions, DRIFTED), "status", "False")]
 
 
 def _find_condition(conditions: list[JsonObject], condition_type: str) -> JsonObject:

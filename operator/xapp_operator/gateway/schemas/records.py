@@ -106,7 +106,7 @@ class XAppRecord(ResponseModel):
     stalled: bool = Field(description="The operator does nothing more until a person changes something.")
     drifted: bool | None = Field(
         description="Objects of the release differ from its manifest: the condition Drifted is True. Null: it is "
-        "Unknown, or the xApp is known by its labels only."
+        "Unknown, driftDetection is disabled, or the xApp is known by its labels only."
     )
     message: str | None = Field(description="The reason for its state; the root cause, if something is wrong.")
     generation: int | None = Field(description="Number of changes of its spec.")

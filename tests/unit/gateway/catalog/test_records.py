@@ -114,6 +114,11 @@ def test_a_list_tells_which_xapps_have_drifted(condition: str, drifted: bool | N
     assert json.loads(entry.summary_json)["drifted"] is drifted
 
 
+@pytest.mark.parametrize(("mode", "drifted"), [("disabled", None), ("warn", False), ("enabled", False)])
+def test_it_is_not_known_whether_an_xapp_has_drifted_where_nobody_looks(mode: str, drifted: bool | None) -> None:
+    assert record(spec={"driftDetection": {"mode": mode}}, status=ready_status())["drifted"] is drifted
+
+
 def test_the_summary_is_the_record_without_chart_and_services() -> None:
     entry = build_xapp_entry(raw_xapp(status=ready_status()))
 
