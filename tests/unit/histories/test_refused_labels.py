@@ -132,6 +132,20 @@ def test_retry_at_ends_the_pause_between_the_tries(settings: Settings) -> None:
     run_history(paused, play)
 
 
+def test_a_rollback_does_not_wait_for_labels_of_the_revision_before(settings: Settings) -> None:
+    paused = settings.model_copy(update={"backoff_first_seconds": 3000.0, "backoff_max_seconds": 3000.0})
+
+    async def play(history: History) -> None:
+        await upgrade_without_the_right(history)
+        await wait_outcome(history, "Stalled AccessDenied")
+        allow(history)
+        history.annotate("rollback-to", "1")
+        await wait_outcome(history, "Ready RollbackSucceeded", seconds=20.0)
+        assert steps(history) == ["install", "upgrade", "rollback"]
+
+    run_history(paused, play)
+
+
 def test_a_restart_does_not_call_it_ready(settings: Settings) -> None:
     async def play(history: History) -> None:
         await upgrade_without_the_right(history)

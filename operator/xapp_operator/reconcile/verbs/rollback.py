@@ -81,6 +81,7 @@ async def rollback(
     handled = requested and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
     if attempt.outcome is AttemptOutcome.RELEASED:
         context.monitor.forget_inventory(request.key)
+        context.incompletely_labelled.pop(request.key, None)  # what was refused to the revision before
         if action.hold:
             handled = requested
             request.draft = replace(request.draft, held_revision=action.revision)
