@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Final, Literal
@@ -111,9 +112,12 @@ class HelmEngine:
         """Remove the private folder; no call may be running."""
         self._workspace.close()
 
-    async def forget_kinds(self) -> None:
-        """Let helm ask again which kinds the API server serves: otherwise it takes what is gone for deleted."""
-        await asyncio.to_thread(self._workspace.forget_kinds)
+    def forget_kinds(self, unserved: Collection[tuple[str, str]]) -> None:
+        """Let helm ask again which kinds the API server serves: otherwise it takes what is gone for deleted.
+
+        `unserved` are pairs of apiVersion and kind; see `Workspace.forget_kinds`.
+        """
+        self._workspace.forget_kinds(unserved)
 
     async def reap_orphans(self) -> int:
         """End the helm processes that a killed operator left behind; return how many there were."""

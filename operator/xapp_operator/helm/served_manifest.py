@@ -6,7 +6,7 @@ version: without it, helm would leave the object behind. Objects of a kind that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,10 +29,13 @@ class ServedManifest:
     changes: tuple[str, ...]
 
 
-def with_served_kinds(manifest: str, served: ServedVersions) -> ServedManifest | None:
-    """Return the manifest with only kinds and versions that are `served`; None if it has no others.
+def with_served_kinds(
+    manifest: str, served: ServedVersions, *, unknown_groups: Collection[str] = ()
+) -> ServedManifest | None:
+    """Return the manifest with only kinds and versions that are `served`; None if nothing has to be changed.
 
-    A document with others that has more values than are read, or unusual ones, is removed.
+    Of `unknown_groups` it is not known what is served: a document with an object of one stays as it is. A document that
+    has to be changed, but has more values than are read or cannot be written again, is removed.
 
     Raises:
         HelmError: when a document cannot be read.
@@ -41,7 +44,9 @@ def with_served_kinds(manifest: str, served: ServedVersions) -> ServedManifest |
     changes: list[str] = []
     for document in split_documents(manifest):
         objects = list(manifest_objects(document))
-        if all(text(one, "apiVersion") in _versions_of(one, served) for one in objects):
+        if any(_group_of(one) in unknown_groups for one in objects) or all(
+            text(one, "apiVersion") in _versions_of(one, served) for one in objects
+        ):
             documents.append(document)
             continue
         readable = _load_served(document, served)
@@ -53,8 +58,12 @@ def with_served_kinds(manifest: str, served: ServedVersions) -> ServedManifest |
     return ServedManifest("".join(f"---{document}" for document in documents), tuple(changes))
 
 
+def _group_of(one: JsonObject) -> str:
+    return text(one, "apiVersion").rpartition("/")[0]
+
+
 def _versions_of(one: JsonObject, served: ServedVersions) -> tuple[str, ...]:
-    return served.get((text(one, "apiVersion").rpartition("/")[0], text(one, "kind")), ())
+    return served.get((_group_of(one), text(one, "kind")), ())
 
 
 def _load_served(document: str, served: ServedVersions) -> str | None:

@@ -31,6 +31,7 @@ class _ServedResources:
     resources: dict[tuple[str, str], Resource]
     cluster_scoped: tuple[Resource, ...]
     namespaced: tuple[Resource, ...]
+    stale_groups: frozenset[str]
     read_at: float
 
 
@@ -71,6 +72,10 @@ class Discovery:
             versions[key] = (each.api_version, *versions.get(key, ()))  # the preferred version comes last
         return versions
 
+    async def stale_groups(self) -> frozenset[str]:
+        """Return the groups of which it is not known what is served: an aggregated API server does not answer."""
+        return (await self._read_discovery(max_age=MISSING_KIND_MAX_AGE_SECONDS)).stale_groups
+
     async def cluster_scoped_resources(self) -> tuple[Resource, ...]:
         """Return the cluster-scoped kinds outside the core group that can be listed and deleted."""
         return (await self._read_discovery(max_age=RESOURCES_MAX_AGE_SECONDS)).cluster_scoped
@@ -98,9 +103,16 @@ class Discovery:
                     namespaced=tuple(
                         {(each.group, each.plural): each for each in reversed(removable) if each.namespaced}.values()
                     ),
+                    stale_groups=frozenset(_find_stale_groups(groups)),
                     read_at=read_at,
                 )
             return self._served
+
+
+def _find_stale_groups(document: JsonObject) -> Iterator[str]:
+    for group in items(document, "items"):
+        if any(text(version, "freshness") == "Stale" for version in items(group, "versions")):
+            yield text(obj(group, "metadata"), "name")
 
 
 def _parse_resources(document: JsonObject) -> Iterator[tuple[Resource, frozenset[str]]]:

@@ -83,3 +83,12 @@ def test_a_document_that_is_nested_too_deep_is_removed() -> None:
     found = with_served_kinds(manifest(CONFIGMAP, {**widget("v1alpha1"), "spec": deep}), SERVED)
     assert found is not None
     assert (found.manifest, found.changes) == (manifest(CONFIGMAP), ("Widget w was removed",))
+
+
+def test_what_may_be_served_stays() -> None:
+    """An aggregated API server does not answer, so nobody knows what it serves."""
+    away = widget("v1", group="away.example.com")
+    listed: JsonObject = {"apiVersion": "v1", "kind": "List", "items": [away, widget("v1alpha1")]}
+    text = manifest(CONFIGMAP, away, listed)
+    assert with_served_kinds(text, SERVED, unknown_groups={"away.example.com"}) is None
+    assert with_served_kinds(text, SERVED) is not None

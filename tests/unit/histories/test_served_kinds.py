@@ -155,6 +155,20 @@ def test_the_event_says_what_became_of_an_object_with_a_long_name(
     assert message.endswith(f": Widget {name} was removed")
 
 
+def test_a_changed_record_is_told_although_the_upgrade_fails_again(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await lose_the_kind(history, monkeypatch)
+        cluster.helm.faults = [Fault(NO_MATCHES.format(whose="current")), Fault("etcdserver: request timed out")]
+        history.edit(archive=store(history, cm=CONFIGMAP))
+        assert await cluster.wait_for(lambda: history.outcome == "Ready UpgradeSucceeded", seconds=15.0)
+
+    history = run_history(settings, play)
+    assert len(events(history, "UnservedKinds")) == 1
+
+
 def test_the_deployed_revision_is_in_force_although_a_newer_one_has_failed(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

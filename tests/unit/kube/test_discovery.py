@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.support.fakes.clock import FakeClock
-from xapp_operator.api.json import JsonObject
+from xapp_operator.api.json import JsonObject, items
 from xapp_operator.errors import NotFound
 from xapp_operator.kube import discovery
 from xapp_operator.kube.discovery import (
@@ -152,3 +152,17 @@ async def test_a_kind_that_is_missing_is_looked_for_again_at_most_each_second(
     clock.advance(MISSING_KIND_MAX_AGE_SECONDS + 1)
     await found.resource_for(api_version="new/v1", kind="New")
     assert len(documents.read) == 4
+
+
+async def test_a_group_is_stale_while_its_api_server_does_not_answer(documents: FakeDocuments) -> None:
+    away = group("away", v1=[], v2=[served("Thing")])
+    versions = items(away, "versions")
+    versions[0]["freshness"], versions[1]["freshness"] = "Stale", "Current"
+    documents.groups.append(away)
+    assert await Discovery(documents.fetch).stale_groups() == {"away"}
+
+
+async def test_versions_of_a_kind_begin_with_the_preferred_one(documents: FakeDocuments) -> None:
+    found = await Discovery(documents.fetch).served_versions()
+    assert found["apps", "Deployment"] == ("apps/v1", "apps/v1beta1")
+    assert (found["apps", "Old"], found["", "Pod"]) == (("apps/v1beta1",), ("v1",))

@@ -16,9 +16,11 @@ import secrets
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
+
+from cachetools import TTLCache
 
 from xapp_operator.errors import HelmError
 from xapp_operator.helm.processes.watchdog_process import processes_in, signal_process_in
@@ -27,6 +29,8 @@ PRIVATE_MODE: Final = 0o700
 POLL_SECONDS: Final = 0.05
 AFTER_KILL_SECONDS: Final = 5.0
 LOCK_SUFFIX: Final = ".lock"
+FORGOTTEN_MAX: Final = 1000
+FORGOTTEN_SECONDS: Final = 60.0
 
 
 class Workspace:
@@ -45,6 +49,7 @@ class Workspace:
         self.folder.mkdir(mode=PRIVATE_MODE)
         self.discovery = self.folder / "discovery"
         """What helm remembers of the kinds that the API server serves, for hours."""
+        self._forgotten: TTLCache[tuple[str, str], bool] = TTLCache(FORGOTTEN_MAX, FORGOTTEN_SECONDS)
         self._calls = 0
 
     @contextlib.contextmanager
@@ -58,9 +63,14 @@ class Workspace:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def forget_kinds(self) -> None:
-        """Let helm ask again which kinds are served; processes that run may go on."""
-        for path in self.discovery.rglob("*"):
+    def forget_kinds(self, unserved: Collection[tuple[str, str]]) -> None:
+        """Let helm ask again which kinds are served, at most once a minute for each of `unserved`.
+
+        Each helm that follows asks, until one has stored the answer. Processes that run may go on.
+        """
+        new = [each for each in unserved if each not in self._forgotten]
+        self._forgotten.update(dict.fromkeys(new, True))
+        for path in self.discovery.rglob("*") if new else ():
             with contextlib.suppress(OSError):  # a folder, or somebody else has removed it
                 path.unlink()
 

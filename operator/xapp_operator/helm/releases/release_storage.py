@@ -12,6 +12,7 @@ import gzip
 import json
 import re
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -296,8 +297,10 @@ def supersede_release(secret: JsonObject) -> JsonObject:
     return _with_payload(secret, payload, status=SUPERSEDED)
 
 
-def serve_kinds(secret: JsonObject, served: ServedVersions) -> tuple[JsonObject, tuple[str, ...]] | None:
-    """Return the Secret with only kinds and versions that are served, and what has changed; None if it has no others.
+def serve_kinds(
+    secret: JsonObject, served: ServedVersions, *, unknown_groups: Collection[str] = ()
+) -> tuple[JsonObject, tuple[str, ...]] | None:
+    """Return the Secret with a manifest as `with_served_kinds` makes it, and what has changed; None if nothing has.
 
     Helm can neither upgrade nor uninstall a release with a kind or version that the cluster no longer serves.
 
@@ -305,7 +308,7 @@ def serve_kinds(secret: JsonObject, served: ServedVersions) -> tuple[JsonObject,
         HelmError: as `decode_release`.
     """
     payload = _decode_payload(secret)
-    found = with_served_kinds(text(payload, "manifest"), served)
+    found = with_served_kinds(text(payload, "manifest"), served, unknown_groups=unknown_groups)
     if found is None:
         return None
     payload["manifest"] = found.manifest

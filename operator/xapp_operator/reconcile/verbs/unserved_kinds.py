@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.common.text import join_escaped
 from xapp_operator.domain.planning.plan_input import DEPLOYED
-from xapp_operator.errors import KindNotServed, KubeError
+from xapp_operator.errors import KindNotServed, KubeError, XAppError
 from xapp_operator.helm.releases.release_storage import release_secret_name, serve_kinds
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.monitor.live_objects import is_custom_group
@@ -35,8 +35,8 @@ async def forget_unserved_kinds(request: ReconcileRequest, context: ReconcilerCo
     found = context.monitor.release_objects(request.key)
     wanted = {(each.api_version, each.key[0]) for each in found if is_custom_group(each.group)}
     with contextlib.suppress(KubeError):  # then helm fails too
-        if wanted and not wanted <= await context.kube.discovery.served_kinds():
-            await context.helm.forget_kinds()
+        if wanted and (unserved := wanted - await context.kube.discovery.served_kinds()):
+            context.helm.forget_kinds(unserved)
 
 
 async def upgrade_without_unserved_kinds(
@@ -51,6 +51,11 @@ async def upgrade_without_unserved_kinds(
     deployed = (each for each in reversed(revisions) if each.status == DEPLOYED)
     in_force = next(deployed, revisions[-1]).revision
     before, changed, changes = await _serve_kinds(request, context, in_force, refused)
+    told = join_escaped(changes, total=len(changes))
+    message = (
+        f"changed the record of revision {in_force}, because the cluster does not serve all of its kinds and "
+        f"versions: {told}"
+    )
     try:
         result = await upgrade()
     except KindNotServed:
@@ -58,11 +63,9 @@ async def upgrade_without_unserved_kinds(
         restored = {**changed, "data": {**obj(before, "data")}}
         await client.replace(SECRETS, restored, namespace=request.namespace)
         raise
-    told = join_escaped(changes, total=len(changes))
-    message = (
-        f"changed the record of revision {in_force}, because the cluster does not serve all of its kinds and "
-        f"versions: {told}"
-    )
+    except XAppError:
+        context.events.record(request.raw, reason=UNSERVED_KINDS, message=message)
+        raise
     context.events.record(request.raw, reason=UNSERVED_KINDS, message=message)
     return result
 
@@ -83,8 +86,9 @@ async def _serve_kinds(
     """Return the record as it was, as it is stored now, and what was changed."""
     client, name = context.impersonation.client_for(request.xapp), request.xapp.release_name
     secret = await client.get(SECRETS, release_secret_name(name, revision), namespace=request.namespace)
-    served = await context.kube.discovery.served_versions()
-    found = await asyncio.to_thread(serve_kinds, secret, served)
+    discovery = context.kube.discovery
+    served, unknown = await discovery.served_versions(), await discovery.stale_groups()
+    found = await asyncio.to_thread(serve_kinds, secret, served, unknown_groups=unknown)
     if found is None:
         raise refused
     changed, changes = found

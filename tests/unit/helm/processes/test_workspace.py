@@ -126,3 +126,15 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     os.chown(tmp_path, 12345, 12345)
     with pytest.raises(HelmError, match="belongs to another user"):
         Workspace(tmp_path)
+
+
+def test_kinds_are_forgotten_once_a_minute(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    known = workspace.discovery / "example.com" / "v1" / "served.json"
+    known.parent.mkdir(parents=True)
+    gone = {("example.com/v1", "Widget")}
+    for unserved, left in (((), True), (gone, False), (gone, True), ({*gone, ("example.com/v2", "Widget")}, False)):
+        known.touch()
+        workspace.forget_kinds(unserved)
+        assert known.exists() == left
+    workspace.close()
