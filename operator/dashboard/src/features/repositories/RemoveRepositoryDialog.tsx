@@ -11,6 +11,8 @@ import { CopyAs } from '~/ui/CopyAs'
 import { ConfirmDialog } from '~/ui/Dialog'
 import { Notice } from '~/ui/Notice'
 
+import { removalText } from './removalText'
+
 interface RemoveRepositoryDialogProps {
   repository: Repository
   /** It was removed by somebody else. */
@@ -78,14 +80,4 @@ export function RemoveRepositoryDialog({
       </div>
     </ConfirmDialog>
   )
-}
-
-function removalText({ namespace, hasCredentials, usedBy }: Repository): string {
-  const what = `This removes the saved address${hasCredentials ? ' and its credentials' : ''} from ${namespace}.`
-  if (usedBy === null) return `${what} Which xApps use it is not visible: needs list xapps in ${namespace}.`
-  if (usedBy.count === 0) return `${what} No xApp uses it.`
-  const names = usedBy.names.join(', ') + (usedBy.count > usedBy.names.length ? ', ...' : '')
-  const users =
-    usedBy.count === 1 ? `1 xApp uses it (${names}). It keeps` : `${usedBy.count} xApps use it (${names}). They keep`
-  return `${what} ${users} running. The operator saves the address again, without credentials, when it next looks at one of them.`
 }
