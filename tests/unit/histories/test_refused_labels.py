@@ -159,6 +159,24 @@ def test_a_restart_does_not_call_it_ready(settings: Settings) -> None:
     run_history(settings, play, check_labelled)
 
 
+def test_what_is_not_healthy_is_told_with_it(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await upgrade_without_the_right(history)
+        await wait_outcome(history, "Stalled AccessDenied")
+        history.cluster.crash()
+        await history.cluster.wait(5.0)
+        told = condition(history, "Ready")[2]
+        assert told.startswith("Deployment hello: ")
+        assert "; revision 2 is deployed, but the operator cannot label its objects" in told
+        history.cluster.set_outage(on=False)
+        await history.cluster.wait(5.0)
+        assert condition(history, "Ready")[2].startswith("revision 2 is deployed, but")
+        allow(history)
+        await wait_outcome(history, "Ready UpgradeSucceeded", 2 * RESYNC_SECONDS)
+
+    run_history(settings, play)
+
+
 def test_a_failure_that_passes_does_not_hide_the_missing_right(settings: Settings) -> None:
     async def play(history: History) -> None:
         await upgrade_without_the_right(history)

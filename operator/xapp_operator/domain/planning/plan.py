@@ -139,7 +139,7 @@ def plan(inputs: PlanInput) -> Action:
     if not isinstance(action, Wait | Nothing):
         return end_tests_before(action, inputs)
     if isinstance(action, Nothing):
-        action = plan_problem_at_rest(inputs.observed) or action
+        action = plan_problem_at_rest(inputs) or action
     rejected = plan_request_without_effect(effective, settled=action)
     return rejected or plan_at_rest(effective) or plan_tests(effective, settled=action) or action
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.models import XAppSpec
+from xapp_operator.api.models import HealthStatus, XAppSpec
 from xapp_operator.domain.planning.actions import (
     Action,
     CorrectDrift,
@@ -26,8 +26,9 @@ def plan_at_rest(inputs: PlanInput) -> Action | None:
     return next((action for rule in _RULES if (action := rule(inputs)) is not None), None)
 
 
-def plan_problem_at_rest(observed: ObservedState) -> Wait | None:
+def plan_problem_at_rest(inputs: PlanInput) -> Wait | None:
     """Return what keeps a release that is deployed as wanted from being Ready: what is not known, or refused."""
+    observed = inputs.observed
     if observed.manifest_problem:
         return Wait(Reason.CHART_INVALID, observed.manifest_problem, stalled=True)
     if observed.release is None or (refused := observed.labels.refused) is None:
@@ -37,6 +38,8 @@ def plan_problem_at_rest(observed: ObservedState) -> Wait | None:
         f"revision {observed.release.revision} is deployed, but the operator cannot label its objects: "
         f"{refused.message}. {mend}; the operator tries again by itself"
     )
+    if inputs.health is HealthStatus.DEGRADED and inputs.root_cause:
+        message = f"{inputs.root_cause}; {message}"
     return Wait(refused.reason or Reason.UPGRADE_FAILED, message, stalled=True, at_rest=True, told=True)
 
 
