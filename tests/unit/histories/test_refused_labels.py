@@ -190,6 +190,20 @@ def test_a_failure_that_passes_does_not_hide_the_missing_right(settings: Setting
     run_history(settings, play, check_labelled)
 
 
+def test_the_refusal_keeps_no_values_in_memory(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await upgrade_without_the_right(history)
+        await wait_outcome(history, "Stalled AccessDenied")
+        assert history.cluster.runtime is not None
+        (refused,) = history.cluster.runtime._context.incompletely_labelled.values()
+        assert refused is not None
+        assert (refused.__traceback__, refused.__context__) == (None, None)
+        allow(history)
+        await wait_outcome(history, "Ready UpgradeSucceeded", 2 * RESYNC_SECONDS)
+
+    run_history(settings, play)
+
+
 def test_the_refusal_is_told_in_one_event(settings: Settings) -> None:
     async def play(history: History) -> None:
         await upgrade_without_the_right(history)

@@ -8,6 +8,7 @@ is never judged from before the helm step. Changes in StatusDraft: the labelled 
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
@@ -73,7 +74,8 @@ async def label_release(
     errors = [each for each in await asyncio.gather(*map(patch, unsure), return_exceptions=True) if each is not None]
     refused = [each for each in errors if isinstance(each, KubeError) and each.permanent]
     if errors:
-        context.incompletely_labelled[request.key] = refused[0] if refused else refused_before
+        # A copy: the traceback of the error refers to the values of the XApp.
+        context.incompletely_labelled[request.key] = copy.copy(refused[0]) if refused else refused_before
         raise [*refused, *errors][0]
     context.incompletely_labelled.pop(request.key, None)
     request.draft = replace(request.draft, labelled_revision=revision)
