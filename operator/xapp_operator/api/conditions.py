@@ -152,6 +152,11 @@ class RepositoryReason(StrEnum):
         return cls(error.reason) if error.reason in list(cls) else cls.CHART_PULL_FAILED
 
 
+def find_condition(conditions: Iterable[Condition] | None, kind: str) -> Condition | None:
+    """Return the condition `kind` of a status, or None."""
+    return next((each for each in conditions or () if each.type == kind), None)
+
+
 class ConditionSet:
     """The conditions to write. It starts with the present ones, so that unchanged ones keep their times."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from xapp_operator.api.conditions import STALLED
+from xapp_operator.api.conditions import STALLED, find_condition
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
@@ -224,7 +224,8 @@ class Observer:
             absent=context.absent_objects,
         )
         outdated, pause = draft.labelled_revision != revision, context.label_backoff.next_repair_at(key)
-        refused_before = not outdated and bool(missing.objects) and _is_stalled(xapp)  # perhaps before a restart
+        was_stalled = find_condition(xapp.status.conditions, STALLED) is not None
+        refused_before = not outdated and bool(missing.objects) and was_stalled  # perhaps before a restart
         labels = label_state(
             missing,
             outdated=outdated,
@@ -364,10 +365,6 @@ def _annotation_requests(xapp: XApp, draft: StatusDraft) -> AnnotationRequests:
         rollback_value=requested_value(xapp, "rollback_to") or "",
         digest=request_digest(xapp),
     )
-
-
-def _is_stalled(xapp: XApp) -> bool:
-    return any(each.type == STALLED for each in xapp.status.conditions or ())
 
 
 def _is_recent_step(draft: StatusDraft, status: HealthStatus, *, now: float) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xapp_operator.api.conditions import DRIFTED, ConditionSet, Reason
+from xapp_operator.api.conditions import DRIFTED, ConditionSet, Reason, find_condition
 from xapp_operator.api.models import Condition, XApp
 from xapp_operator.domain.drift import describe_drift
 from xapp_operator.domain.planning.plan_input import DriftState
@@ -53,10 +53,6 @@ def _describe(xapp: XApp, drift: DriftState) -> str:
 
 def find_begun_drift(before: XApp, after: XApp) -> Condition | None:
     """Return the condition Drifted of `after` if it has become True or Unknown since `before`, which is an event."""
-    known, now = _drifted(before), _drifted(after)
+    known, now = (find_condition(each.status.conditions, DRIFTED) for each in (before, after))
     changed = now is not None and (known is None or known.status != now.status)
     return now if now is not None and changed and now.status != "False" else None
-
-
-def _drifted(xapp: XApp) -> Condition | None:
-    return next((each for each in xapp.status.conditions or () if each.type == DRIFTED), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xapp_operator.api.conditions import RELEASED, STALLED, Reason
+from xapp_operator.api.conditions import RELEASED, STALLED, Reason, find_condition
 from xapp_operator.api.models import Condition, XApp
 from xapp_operator.domain.planning.plan_input import AttemptOutcome
 
@@ -13,7 +13,7 @@ def find_begun_stall(before: XApp, after: XApp) -> Condition | None:
     That is another reason, or another message about a new spec. A message that changes with the cluster is no event,
     because it can change all the time. Nor is what the last step has told in its own event.
     """
-    now, known = _find(after, STALLED), _find(before, STALLED)
+    known, now = (find_condition(each.status.conditions, STALLED) for each in (before, after))
     if now is None or _is_told_by_step(after, now):
         return None
     if known is None or known.reason != now.reason:
@@ -24,12 +24,8 @@ def find_begun_stall(before: XApp, after: XApp) -> Condition | None:
 
 def _is_told_by_step(xapp: XApp, stalled: Condition) -> bool:
     """Return whether the last step of helm failed and has told this, or the rollback after it."""
-    attempt, released = xapp.status.last_attempt, _find(xapp, RELEASED)
+    attempt, released = xapp.status.last_attempt, find_condition(xapp.status.conditions, RELEASED)
     if attempt is None or not attempt.message or not stalled.message.startswith(attempt.message.removesuffix("…")):
         return False
     was_rolled_back = released is not None and released.reason == Reason.ROLLBACK_SUCCEEDED
     return attempt.outcome == AttemptOutcome.FAILED or was_rolled_back
-
-
-def _find(xapp: XApp, kind: str) -> Condition | None:
-    return next((each for each in xapp.status.conditions or () if each.type == kind), None)
