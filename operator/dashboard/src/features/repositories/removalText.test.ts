@@ -35,7 +35,7 @@ describe('the question before a repository is removed', () => {
   })
 
   it('promises nothing if no xApp uses it', () => {
-    expect(removalText({ ...repository, usedBy: { count: 0, names: [] } } as Repository)).toBe(
+    expect(removalText({ ...repository, usedBy: { count: 0, names: [] } })).toBe(
       'This removes the saved address from ran. No xApp uses it.',
     )
   })
