@@ -28,6 +28,7 @@ from xapp_operator.domain.chart_values.values import apply_merge_patch, merge_va
 from xapp_operator.domain.chart_values.values_places import ValuesPlaces
 from xapp_operator.domain.chart_values.values_text import dump_values_text, mask_values_text
 from xapp_operator.domain.chart_values.yaml_values import dump_values, load_json, load_values
+from xapp_operator.domain.managed_fields import pack_helm_fields
 from xapp_operator.domain.masking.redaction import MASK, redact, scrub, secret_texts, unmask
 from xapp_operator.domain.masking.text_secrets import mask_secrets
 from xapp_operator.domain.replaced_items import find_replaced
@@ -303,6 +304,15 @@ def find_renamed_container(states: tuple[JsonObject, JsonObject]) -> None:
     find_replaced(live, {"spec": {"containers": [{"name": "main"}]}}, desired=desired)
 
 
+def data_of_many_managers(count: int) -> JsonObject:
+    """Return a ConfigMap with many keys of helm, and many other managers of one of them."""
+    fields: JsonObject = {"f:data": {f"f:{number}": {} for number in range(count // 4)}}
+    entries: list[Json] = [{"manager": "helm", "operation": "Apply", "fieldsV1": fields}]
+    for number in range(count // 16):
+        entries.append({"manager": f"m{number}", "operation": "Apply", "fieldsV1": {"f:data": {"f:1": {}}}})
+    return {"metadata": {"managedFields": entries}, "data": {f"{number}": "" for number in range(count // 4)}}
+
+
 STRUCTURES: Final[dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]]] = {
     "masks of values": (lambda n: members(n // 16, lambda _: {"password": "s3cr3t"}), redact),
     "texts of secrets": (lambda n: members(n // 16, lambda k: {"password": f"s3cr3t-{k}"}), secret_texts),
@@ -322,6 +332,7 @@ STRUCTURES: Final[dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]
         form_of,
     ),
     "fields of a form": (lambda n: members(n // 8, lambda k: k), read_namespace),
+    "fields of many managers": (data_of_many_managers, pack_helm_fields),
     "replaced items of lists": (containers_with_arguments, find_renamed_container),
     "listed items": (lambda n: ["a"] * n, lambda found: format_list(found, total=len(found))),
     "secrets in a text": (lambda n: "a" * n, lambda text: scrub(text, ("aaaa", "b" * 100, text[: len(text) // 2]))),

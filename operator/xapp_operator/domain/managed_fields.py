@@ -58,7 +58,8 @@ def pack_helm_fields(body: JsonObject) -> bytes:
     fields = orjson.dumps(entries, option=orjson.OPT_SORT_KEYS)
     if len(fields) > FIELDS_BYTES_MAX:
         return _DIGEST_MARK + hashlib.blake2b(fields).digest()
-    emptied = [(number, path) for number, entry in enumerate(entries) for path in _emptied_maps(entry, others, body)]
+    theirs = merge_all(orjson.loads(orjson.dumps(others)))  # copies: the merge changes them
+    emptied = [(number, path) for number, entry in enumerate(entries) for path in _emptied_maps(entry, theirs, body)]
     if emptied:
         marked = orjson.loads(fields)
         for number, path in emptied:
@@ -77,11 +78,9 @@ def _compress_shared(fields: bytes) -> bytes:
 
 def unpack_helm_fields(packed: bytes) -> JsonObject:
     """Return the tree of the fields that `pack_helm_fields` has packed; empty where only a digest is kept."""
-    merged: JsonObject = {}
-    if packed and not packed.startswith(_DIGEST_MARK):
-        for entry in orjson.loads(zlib.decompress(packed)):
-            merge_fields(merged, entry)
-    return merged
+    if not packed or packed.startswith(_DIGEST_MARK):
+        return {}
+    return merge_all(orjson.loads(zlib.decompress(packed)))
 
 
 def has_other_managers(metadata: JsonObject) -> bool:
@@ -115,13 +114,13 @@ def _entries(metadata: JsonObject) -> Iterator[JsonObject]:
     return (each for each in items(metadata, "managedFields") if text(each, "subresource") != _STATUS)
 
 
-def _emptied_maps(fields: JsonObject, others: list[JsonObject], live: JsonObject) -> Iterator[tuple[str, ...]]:
+def _emptied_maps(fields: JsonObject, theirs: JsonObject, live: JsonObject) -> Iterator[tuple[str, ...]]:
     """Yield the paths of empty nodes below which other managers have fields, or whose live value is an empty map."""
-    levels: list[tuple[tuple[str, ...], JsonObject, list[JsonObject], Json]] = [((), fields, others, live)]
+    levels: list[tuple[tuple[str, ...], JsonObject, JsonObject, Json]] = [((), fields, theirs, live)]
     while levels:
         path, node, shared, value = levels.pop()
         for key, child in node.items():
-            below = [found for each in shared if (found := obj(each, key))]
+            below = obj(shared, key)
             member = value.get(key.removeprefix("f:")) if isinstance(value, dict) else None
             if not child and (below or member == {}):
                 yield (*path, key)
@@ -132,6 +131,14 @@ def _emptied_maps(fields: JsonObject, others: list[JsonObject], live: JsonObject
 def _without_own(value: Json) -> Json:
     """Return labels or annotations without those that this operator takes over from Helm."""
     return {key: each for key, each in value.items() if key not in OWN_KEYS} if isinstance(value, dict) else value
+
+
+def merge_all(trees: Iterable[JsonObject]) -> JsonObject:
+    """Return one tree with the fields of all; it has parts of them, and changes them."""
+    merged: JsonObject = {}
+    for each in trees:
+        merge_fields(merged, each)
+    return merged
 
 
 def merge_fields(target: JsonObject, source: JsonObject) -> None:
