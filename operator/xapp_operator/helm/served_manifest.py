@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.common.text import escape_input
-from xapp_operator.domain.chart_values.yaml_values import dump_values, load_values
+from xapp_operator.domain.chart_values.yaml_values import ValuesBudget, dump_values
 from xapp_operator.errors import ValuesInvalid
-from xapp_operator.helm.applied_objects import DOCUMENT_BYTES_MAX
+from xapp_operator.helm.applied_objects import load_document, manifest_budget
 from xapp_operator.helm.manifest import is_list, manifest_objects, split_documents
 
 ServedVersions: TypeAlias = Mapping[tuple[str, str], tuple[str, ...]]
@@ -35,13 +35,15 @@ def with_served_kinds(
     """Return the manifest with only kinds and versions that are `served`; None if nothing has to be changed.
 
     Of `unknown_groups` it is not known what is served: a document with an object of one stays as it is. A document that
-    has to be changed, but has more values than are read or cannot be written again, is removed.
+    has to be changed, but has more values than are read or cannot be written again, is removed; so is one after many
+    that have to be changed, if all together have more values than are read.
 
     Raises:
         HelmError: when a document cannot be read.
     """
     documents: list[str] = []
     changes: list[str] = []
+    budget = manifest_budget()
     for document in split_documents(manifest):
         objects = list(manifest_objects(document))
         if any(_group_of(one) in unknown_groups for one in objects) or all(
@@ -49,7 +51,7 @@ def with_served_kinds(
         ):
             documents.append(document)
             continue
-        readable = _load_served(document, served)
+        readable = _load_served(document, served, budget)
         changes += _describe_changes(objects, served if readable is not None else {})
         if readable is not None:
             documents.append(f"\n{readable}\n")
@@ -66,10 +68,9 @@ def _versions_of(one: JsonObject, served: ServedVersions) -> tuple[str, ...]:
     return served.get((_group_of(one), text(one, "kind")), ())
 
 
-def _load_served(document: str, served: ServedVersions) -> str | None:
+def _load_served(document: str, served: ServedVersions, budget: ValuesBudget) -> str | None:
     try:
-        root = load_values(document, source="manifest", max_bytes=DOCUMENT_BYTES_MAX, repeated_keys=True)
-        found = _with_served_versions(root, served)
+        found = _with_served_versions(load_document(document, budget), served)
         return None if found is None else dump_values(found).decode()
     except ValuesInvalid:
         return None

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_IGNORE_DRIFT, HELM_RELEASE_NAME
+from xapp_operator.domain.chart_values.yaml_values import MAX_NODES
 from xapp_operator.domain.drift import (
     MANAGERS_NAMED_MAX,
     REPLICAS,
@@ -35,7 +36,7 @@ from xapp_operator.domain.managed_fields import (
 )
 from xapp_operator.domain.replaced_items import ReplacedItem, find_replaced, without_replaced
 from xapp_operator.errors import AccessDenied, Conflict, Invalid, KubeError, NotFound
-from xapp_operator.helm.applied_objects import AppliedObject
+from xapp_operator.helm.applied_objects import VALUES_MAX, AppliedObject
 from xapp_operator.kube.api_errors import denying_admission
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import HPAS, Resource
@@ -47,6 +48,10 @@ KEDA_API_VERSION: Final = "keda.sh/v1alpha1"
 KEDA_KIND: Final = "ScaledObject"
 REFUSED: Final = "the API server refuses the change"  # its message may contain values
 PROTECTED: Final = f"the annotation {ANNOTATION_IGNORE_DRIFT} of the object protects the item in its place"
+UNREADABLE: Final = (
+    f"it is not compared, because its manifest has unusual values or more than {MAX_NODES:,}, or that of the release "
+    f"has more than {VALUES_MAX:,}"
+)
 NOT_COMPARED: Final = "the API server refuses a dry run of its manifest"
 
 MAX_TRIES: Final = 3
@@ -129,9 +134,7 @@ class ObjectComparer:
         kind, namespace, name = found.key
         body, api_version = applied.body, applied.reference.api_version
         if body is None:
-            return Comparison(
-                unknown=f"{kind} {name}: its manifest has too many values, or unusual ones, to compare it"
-            )
+            return Comparison(unknown=f"{kind} {name}: {UNREADABLE}")
         try:
             resource = await self._kube.discovery.resource_for(api_version=api_version, kind=kind)
         except NotFound:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.yaml_aliases import count_values, manifest_with_aliases
 from xapp_operator.errors import HelmError
-from xapp_operator.helm.applied_objects import applied_objects
+from xapp_operator.helm.applied_objects import CHARACTERS_MAX, VALUES_MAX, applied_objects
 
 MANIFEST = """\
 ---
@@ -62,6 +63,38 @@ def test_a_document_with_too_many_values_has_no_body() -> None:
     found = bodies(f"apiVersion: v1\nkind: Widget\nmetadata: {{name: a}}\nspec: [{numbers}]\n---\n{MANIFEST}")
     assert found["Widget/a"] is None
     assert found["ConfigMap/a"] is not None
+
+
+def test_all_documents_together_have_bounded_values() -> None:
+    """An alias counts for what it repeats, so each of these small documents has 10,000 values."""
+    found = bodies(manifest_with_aliases(documents=30))
+    read = [body for body in found.values() if body is not None]
+    assert len(found) == 30
+    assert found["ConfigMap/a0"] is not None
+    assert VALUES_MAX // 2 < sum(map(count_values, read)) <= VALUES_MAX + 10 * len(read)  # and what Helm adds
+    assert found["ConfigMap/a29"] is None
+
+
+def test_documents_that_are_refused_count_too() -> None:
+    """Otherwise thousands of them would be read up to the bound of one document."""
+    found = bodies(manifest_with_aliases(documents=3, lists=1_100) + MANIFEST)
+    assert not any(found.values())
+
+
+def test_texts_that_aliases_repeat_are_bounded_together() -> None:
+    text, repeated = "x" * 20_000, ",".join(["*a"] * 150)
+    document = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a{}}}\nd: [&a {}, {}]\n"
+    found = bodies("".join(document.format(number, text, repeated) for number in range(10)))
+    read = [body for body in found.values() if body is not None]
+    assert found["ConfigMap/a0"] is not None
+    assert sum(len(each) for body in read for each in body["d"]) <= CHARACTERS_MAX
+    assert found["ConfigMap/a9"] is None
+
+
+def test_long_manifests_without_aliases_are_read() -> None:
+    text = "x" * 3_500_000
+    document = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a{}}}\ndata: {{a: {}}}\n"
+    assert all(bodies("".join(document.format(number, text) for number in range(6))).values())
 
 
 def test_a_manifest_that_is_not_yaml_is_refused() -> None:

@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from tests.support.yaml_aliases import count_values, manifest_with_aliases
 from xapp_operator.api.json import JsonObject
+from xapp_operator.helm.applied_objects import VALUES_MAX
 from xapp_operator.helm.manifest import manifest_objects
 from xapp_operator.helm.served_manifest import ServedVersions, with_served_kinds
 
@@ -83,6 +85,15 @@ def test_a_document_that_is_nested_too_deep_is_removed() -> None:
     found = with_served_kinds(manifest(CONFIGMAP, {**widget("v1alpha1"), "spec": deep}), SERVED)
     assert found is not None
     assert (found.manifest, found.changes) == (manifest(CONFIGMAP), ("Widget w was removed",))
+
+
+def test_what_is_written_again_has_bounded_values() -> None:
+    """An alias counts for what it repeats, so each of these small documents has 10,000 values."""
+    found = with_served_kinds(manifest_with_aliases(documents=30), {("", "ConfigMap"): ("v2",)})
+    assert found is not None
+    written = [json.loads(each) for each in found.manifest.split("---")[1:]]
+    assert VALUES_MAX // 2 < sum(map(count_values, written)) <= VALUES_MAX
+    assert (found.changes[0], found.changes[-1]) == ("ConfigMap a0 is of v2 now", "ConfigMap a29 was removed")
 
 
 def test_what_may_be_served_stays() -> None:

@@ -185,7 +185,10 @@ async def test_a_wrong_annotation_keeps_the_object_from_being_corrected(compared
 
 async def test_a_manifest_that_cannot_be_read_is_unknown(compared: Compared) -> None:
     found = await compared.compare(None)
-    assert found.unknown == "ConfigMap one: its manifest has too many values, or unusual ones, to compare it"
+    assert found.unknown == (
+        "ConfigMap one: it is not compared, because its manifest has unusual values or more than 100,000, or that of "
+        "the release has more than 200,000"
+    )
     assert not found.denied
 
 

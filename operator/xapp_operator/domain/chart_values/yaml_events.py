@@ -117,7 +117,7 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
         self._nodes_max = nodes_max
         self._characters_max = characters_max
         self._repeated_keys = repeated_keys
-        self._characters = 0
+        self.characters = 0
         self._deepest = 0
         self.anchors: dict[str, Anchored[ScalarT] | None] = {}
 
@@ -140,7 +140,7 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
         if self.nodes > self._nodes_max:
             self.count(event, 0)
         if isinstance(event, ScalarEvent):
-            self._characters += len(event.value)
+            self.characters += len(event.value)
             scalar = self.scalar(event)
             if event.anchor:
                 self.anchors[event.anchor] = Anchored(scalar, characters=len(event.value))
@@ -151,7 +151,7 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
             raise YamlRefused(event, "a value is missing.")
         self.check_depth(event, depth)
         outer, self._deepest = self._deepest, depth
-        nodes, characters = self.nodes, self._characters
+        nodes, characters = self.nodes, self.characters
         if event.anchor:
             self.anchors[event.anchor] = None
         value: Tree[ScalarT]
@@ -161,7 +161,7 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
             value = [self.value(item, depth + 1) for item in self.members()]
         if event.anchor:
             self.anchors[event.anchor] = Anchored(
-                value, self._characters - characters, self.nodes - nodes, self._deepest - depth
+                value, self.characters - characters, self.nodes - nodes, self._deepest - depth
             )
         self._deepest = max(outer, self._deepest)
         return value
@@ -176,7 +176,7 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
 
     def anchor_key(self, event: ScalarEvent) -> None:
         """Note the text of a key and, where it has one, its anchor."""
-        self._characters += len(event.value)
+        self.characters += len(event.value)
         if event.anchor:
             self.anchors[event.anchor] = Anchored(self.scalar(event), characters=len(event.value))
 
@@ -189,8 +189,8 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
             )
             raise YamlRefused(event, f"an alias {inside}. Write the value out.")
         self.count(event, anchored.nodes)
-        self._characters += anchored.characters
-        if self._characters_max is not None and self._characters > self._characters_max:
+        self.characters += anchored.characters
+        if self._characters_max is not None and self.characters > self._characters_max:
             raise YamlRefused(
                 event,
                 f"more than {self._characters_max:,} characters, aliases expanded. Use shorter texts or fewer aliases.",

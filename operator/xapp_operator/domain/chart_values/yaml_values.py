@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from yaml import MarkedYAMLError, YAMLError
@@ -37,21 +38,51 @@ _SURROGATES: Final = range(0xD800, 0xE000)
 _UNSAFE_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
+@dataclass(slots=True)
+class ValuesBudget:
+    """Bounds what several files have together, aliases expanded, and counts it, also of files that are refused.
+
+    Like the bound of one file, `characters_max` only refuses aliases: the caller bounds the length of the files.
+    """
+
+    nodes_max: int
+    characters_max: int
+    nodes: int = 0
+    characters: int = 0
+
+
 def load_values(
-    data: bytes | str, *, source: str, max_bytes: int, repeated_keys: bool = False, exact_integers: bool = False
+    data: bytes | str,
+    *,
+    source: str,
+    max_bytes: int,
+    repeated_keys: bool = False,
+    exact_integers: bool = False,
+    budget: ValuesBudget | None = None,
 ) -> JsonObject:
     """Return the object that helm would read from a values file; an empty one for a file without an object.
 
     Arguments and errors are those of `load_stated_values`.
     """
     stated = load_stated_values(
-        data, source=source, max_bytes=max_bytes, repeated_keys=repeated_keys, exact_integers=exact_integers
+        data,
+        source=source,
+        max_bytes=max_bytes,
+        repeated_keys=repeated_keys,
+        exact_integers=exact_integers,
+        budget=budget,
     )
     return stated or {}
 
 
 def load_stated_values(
-    data: bytes | str, *, source: str, max_bytes: int, repeated_keys: bool = False, exact_integers: bool = False
+    data: bytes | str,
+    *,
+    source: str,
+    max_bytes: int,
+    repeated_keys: bool = False,
+    exact_integers: bool = False,
+    budget: ValuesBudget | None = None,
 ) -> JsonObject | None:
     """Return the object in a values file; None for a file without one: empty, of comments only, or null.
 
@@ -63,14 +94,22 @@ def load_stated_values(
         max_bytes: bounds the file, and the characters in it once its aliases are expanded.
         repeated_keys: the last of equal keys counts, as for helm. For files of a chart, which its user did not write.
         exact_integers: refuse whole numbers beyond 64 bits, which Kubernetes would round. For values of an XApp.
+        budget: bounds this file together with those that were loaded with it before.
 
     Raises:
         ValuesInvalid: with line and column, never with what is written there.
     """
     text = _decode_text(data, source=source, max_bytes=max_bytes)
+    if budget is None:
+        budget = ValuesBudget(nodes_max=MAX_NODES, characters_max=max_bytes)
     builder = _ValuesBuilder(
-        text, depth_max=MAX_DEPTH, nodes_max=MAX_NODES, characters_max=max_bytes, repeated_keys=repeated_keys
+        text,
+        depth_max=MAX_DEPTH,
+        nodes_max=min(budget.nodes + MAX_NODES, budget.nodes_max),
+        characters_max=min(budget.characters + max_bytes, budget.characters_max),
+        repeated_keys=repeated_keys,
     )
+    builder.nodes, builder.characters = budget.nodes, budget.characters
     builder.exact_integers = exact_integers
     try:
         return builder.root()
@@ -86,6 +125,8 @@ def load_stated_values(
         line = text.encode()[: error.position].count(b"\n") + 1 if isinstance(error, ReaderError) else 1
         sentence = f"is not YAML: line {line}: a control character. Write it as an escape in a double-quoted string."
         raise _values_error(source, sentence, line=line) from None
+    finally:
+        budget.nodes, budget.characters = builder.nodes, builder.characters
 
 
 def load_json(data: bytes | str, *, source: str) -> Json:

@@ -97,8 +97,10 @@ def test_keys_with_anchors_are_repeated_with_their_length() -> None:
 
 
 def test_keys_are_given_once_and_numbers_fit_only_where_that_is_asked_for() -> None:
-    def stated(text: str, **options: bool) -> object:
-        return load_stated_values(text, source="values", max_bytes=100, **options)
+    def stated(text: str, *, repeated_keys: bool = False, exact_integers: bool = False) -> object:
+        return load_stated_values(
+            text, source="values", max_bytes=100, repeated_keys=repeated_keys, exact_integers=exact_integers
+        )
 
     with pytest.raises(ValuesInvalid, match="has given already"):
         stated("a: 1\na: 2")
