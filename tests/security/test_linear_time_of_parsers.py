@@ -28,7 +28,7 @@ from xapp_operator.domain.chart_values.values import apply_merge_patch, merge_va
 from xapp_operator.domain.chart_values.values_places import ValuesPlaces
 from xapp_operator.domain.chart_values.values_text import dump_values_text, mask_values_text
 from xapp_operator.domain.chart_values.yaml_values import dump_values, load_json, load_values
-from xapp_operator.domain.managed_fields import pack_helm_fields
+from xapp_operator.domain.managed_fields import manages_all, pack_helm_fields
 from xapp_operator.domain.masking.redaction import MASK, redact, scrub, secret_texts, unmask
 from xapp_operator.domain.masking.text_secrets import mask_secrets
 from xapp_operator.domain.replaced_items import find_replaced
@@ -288,6 +288,19 @@ def tar_of_links(count: int) -> bytes:
     return packed.getvalue()
 
 
+def items_beside_long_keys(count: int) -> tuple[JsonObject, JsonObject]:
+    """Return fields with two items of long names, and an object with many short ones."""
+    names = ["a", *(f"{number}".rjust(4 * count, "x") for number in range(2))]
+    fields: JsonObject = {"f:list": {f'k:{{"name":"{name}"}}': {} for name in reversed(names)}}
+    return fields, {"list": [{"name": "a"} for _ in range(count // 4)]}
+
+
+def items_with_wide_keys(count: int) -> tuple[JsonObject, JsonObject]:
+    """Return fields with an item of many keys, and an object with many items that have the first of them."""
+    keys: JsonObject = {f"k{number}": 0 for number in range(count)}
+    return {"f:list": {f"k:{json.dumps(keys)}": {}}}, {"list": [{"k0": 0} for _ in range(count // 4)]}
+
+
 def containers_with_arguments(count: int) -> tuple[JsonObject, JsonObject]:
     """Return an object with a renamed container that has more arguments, and what an apply would make of it."""
     arguments: list[Json] = [f"--{number}" for number in range(count // 2)]
@@ -333,6 +346,8 @@ STRUCTURES: Final[dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]
     ),
     "fields of a form": (lambda n: members(n // 8, lambda k: k), read_namespace),
     "fields of many managers": (data_of_many_managers, pack_helm_fields),
+    "fields of items beside long keys": (items_beside_long_keys, lambda states: manages_all(*states)),
+    "fields of items with wide keys": (items_with_wide_keys, lambda states: manages_all(*states)),
     "replaced items of lists": (containers_with_arguments, find_renamed_container),
     "listed items": (lambda n: ["a"] * n, lambda found: format_list(found, total=len(found))),
     "secrets in a text": (lambda n: "a" * n, lambda text: scrub(text, ("aaaa", "b" * 100, text[: len(text) // 2]))),

@@ -232,7 +232,7 @@ def _child(target: Json, live: Json, token: str) -> tuple[Json, Json]:
 
 def find_managers(live: JsonObject, differences: Iterable[Difference]) -> tuple[str, ...]:
     """Return the names of up to MANAGERS_NAMED_MAX managers that changed the differing fields."""
-    found = dict.fromkeys(name for each in differences for name in managers_of(live, each.live_path))
+    found = dict.fromkeys(managers_of(live, (each.live_path for each in differences)))
     return tuple(found)[:MANAGERS_NAMED_MAX]
 
 

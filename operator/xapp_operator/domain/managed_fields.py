@@ -27,7 +27,7 @@ HELM_MANAGER: Final = "helm"
 """The field manager of the helm command line, since version 3.2."""
 
 COMPARISONS_MAX: Final = 200_000
-"""List items compared with keys for one object; beyond it the answer is "not managed"."""
+"""Values compared with fields, and list items with keys, for one object; beyond it the answer is "not managed"."""
 FIELDS_BYTES_MAX: Final = 256 * 1024
 """Of larger fields only a digest is kept, so that they cost little time and memory."""
 
@@ -103,11 +103,20 @@ def manages_all(fields: JsonObject, applied: JsonObject) -> bool:
     return not whole or (bool(fields) and walk.covers(fields, whole))
 
 
-def managers_of(live: JsonObject, path: tuple[str, ...]) -> Iterator[str]:
-    """Yield the managers other than Helm of the field at `path` of the live object."""
-    for entry in _entries(obj(live, "metadata")):
-        if text(entry, "manager") != HELM_MANAGER and _Walk().has_path(obj(entry, "fieldsV1"), live, path):
-            yield text(entry, "manager")
+def managers_of(live: JsonObject, paths: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the managers other than Helm of the fields at `paths` of the live object, for each path."""
+    others = [each for each in _entries(obj(live, "metadata")) if text(each, "manager") != HELM_MANAGER]
+    walk = _Walk()
+    for path in paths:
+        for entry in others:
+            if walk.has_path(obj(entry, "fieldsV1"), live, path):
+                yield text(entry, "manager")
+
+
+def parse_keys(name: str) -> JsonObject:
+    """Return the keys of an item of a list from the name of its node; empty for another node."""
+    found = orjson.loads(name[2:]) if name.startswith("k:") else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _entries(metadata: JsonObject) -> Iterator[JsonObject]:
@@ -155,12 +164,16 @@ def merge_fields(target: JsonObject, source: JsonObject) -> None:
 
 
 class _Walk:
-    """Walks through a tree of fields along an object, with a bound on the work."""
+    """Walks through trees of fields along an object, with a bound on the work."""
 
     def __init__(self) -> None:
         self._comparisons = 0
+        self._keyed: dict[int, list[tuple[JsonObject, JsonObject]]] = {}
 
     def covers(self, node: JsonObject, value: Json) -> bool:
+        self._comparisons += 1
+        if self._comparisons > COMPARISONS_MAX:
+            return False
         if not node:
             return True  # managed as a whole
         if isinstance(value, dict) and value:
@@ -198,13 +211,22 @@ class _Walk:
             if isinstance(child, dict):
                 yield child
             return
-        for name, child in node.items():
+        for keys, child in self._keyed_nodes(node):
             self._comparisons += 1
             if self._comparisons > COMPARISONS_MAX:
                 return
-            if name.startswith("k:") and isinstance(child, dict) and _has_keys(item, orjson.loads(name[2:])):
+            if _has_keys(item, keys):
                 yield child
+
+    def _keyed_nodes(self, node: JsonObject) -> list[tuple[JsonObject, JsonObject]]:
+        """Return the nodes of the items of a list with their keys, which are parsed once: they may be long."""
+        known = self._keyed.get(id(node))  # the caller keeps the tree
+        if known is None:
+            nodes = ((parse_keys(name), child) for name, child in node.items())
+            known = self._keyed[id(node)] = [(keys, child) for keys, child in nodes if isinstance(child, dict)]
+        return known
 
 
 def _has_keys(item: JsonObject, keys: JsonObject) -> bool:
-    return bool(keys.keys() & item.keys()) and all(item.get(key, value) == value for key, value in keys.items())
+    given = keys.keys() & item.keys()
+    return bool(given) and all(item[key] == keys[key] for key in given)

@@ -23,7 +23,7 @@ import orjson
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.common.text import escape_input
-from xapp_operator.domain.managed_fields import HELM_MANAGER, merge_fields
+from xapp_operator.domain.managed_fields import HELM_MANAGER, merge_fields, parse_keys
 
 ITEMS_MAX: Final = 500
 """Items of lists that are looked at in one object; what is beyond them counts as added."""
@@ -192,7 +192,7 @@ def _changed_lists(live: JsonObject, applied: JsonObject, entries: list[JsonObje
 
 
 def _compare_items(place: _Place, wanted: list[Json], live: list[Json], helms: list[JsonObject]) -> _KeyedList:
-    names = {name: parsed for node in place.nodes for name in node if (parsed := _parse_keys(name))}
+    names = {name: parsed for node in place.nodes for name in node if (parsed := parse_keys(name))}
     keys = frozenset(next(iter(names.values()), {}))
     known = {_pack_keys(each, keys): each for each in live if isinstance(each, dict)}
     managed = {_pack_keys(found, keys): name for name, found in names.items()}
@@ -218,11 +218,6 @@ def _compare_items(place: _Place, wanted: list[Json], live: list[Json], helms: l
 
 def _below(nodes: Iterable[JsonObject], key: str) -> list[JsonObject]:
     return [child for each in nodes if isinstance(child := each.get(key), dict)]
-
-
-def _parse_keys(name: str) -> JsonObject:
-    found = orjson.loads(name[2:]) if name.startswith("k:") else {}
-    return found if isinstance(found, dict) else {}
 
 
 def _pack_keys(item: JsonObject, keys: frozenset[str]) -> bytes:
@@ -309,7 +304,7 @@ def _value_at(body: Json, fields: FieldsPath) -> Json:
         if isinstance(body, dict):
             body = body.get(key.removeprefix("f:"))
         elif isinstance(body, list):
-            keys = _parse_keys(key)
+            keys = parse_keys(key)
             body = next((each for each in items({"": body}, "") if _has_same_keys(keys, each, frozenset(keys))), None)
     return body
 

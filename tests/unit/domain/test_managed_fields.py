@@ -200,10 +200,12 @@ def test_the_managers_of_a_field_are_found_in_lists_too() -> None:
         },
         "spec": {"containers": [{"name": "a", "image": "x"}, {"name": "b", "image": "x"}], "selector": {"app": "x"}},
     }
-    assert list(managers_of(live, ("spec", "containers", "1", "image"))) == ["kubectl-edit"]
-    assert list(managers_of(live, ("spec", "containers", "0", "image"))) == []
-    assert list(managers_of(live, ("spec", "selector", "app"))) == ["other"]
-    assert list(managers_of(live, ("spec", "containers", "9", "image"))) == []
+    assert list(managers_of(live, [("spec", "containers", "1", "image")])) == ["kubectl-edit"]
+    assert list(managers_of(live, [("spec", "containers", "0", "image")])) == []
+    assert list(managers_of(live, [("spec", "selector", "app")])) == ["other"]
+    assert list(managers_of(live, [("spec", "containers", "9", "image")])) == []
+    both = [("spec", "selector", "app"), ("spec", "containers", "1", "image")]
+    assert list(managers_of(live, both)) == ["other", "kubectl-edit"]
 
 
 def test_the_work_for_hostile_lists_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,12 +218,38 @@ def test_the_work_for_hostile_lists_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     assert not manages_all({"f:ports": nodes}, {"ports": ports})
 
 
+def test_the_work_for_values_below_many_items_with_one_key_in_common_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of these nodes may be that of the item, and only the last one has all of its fields."""
+    members: JsonObject = {"f:list": {"v:1": {}}}
+    nodes: JsonObject = {f'k:{{"a":1,"b{number}":0}}': members for number in range(100)}
+    nodes['k:{"a":1}'] = {**members, "f:a": {}}
+    body: JsonObject = {"items": [{"list": [1] * 100, "a": 1}]}
+    assert manages_all({"f:items": nodes}, body)
+    monkeypatch.setattr(managed_fields, "COMPARISONS_MAX", 1000)
+    assert not manages_all({"f:items": nodes}, body)
+
+
+def test_the_work_for_the_managers_of_many_fields_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs: JsonObject = {"f:items": {f'k:{{"name":"{number}"}}': {"f:a": {}} for number in range(100)}}
+    live: JsonObject = {
+        "metadata": {"managedFields": [entry(theirs, manager="jane")]},
+        "items": [{"name": f"{number}", "a": 1} for number in range(100)],
+    }
+    paths = [("items", str(number), "a") for number in range(80, 100)]
+    assert list(managers_of(live, paths)) == ["jane"] * 20
+    monkeypatch.setattr(managed_fields, "COMPARISONS_MAX", 1000)
+    assert len(list(managers_of(live, paths))) == 11
+
+
 def test_an_empty_object_is_managed_where_its_former_members_are() -> None:
     assert manages_all({"f:data": {"f:a": {}}}, {"data": {}})
 
 
-@pytest.mark.parametrize(("others", "expected"), [(199_999, True), (200_000, False)])
+@pytest.mark.parametrize(("others", "expected"), [(199_996, True), (199_997, False)])
 def test_200000_comparisons_are_made(others: int, expected: bool) -> None:
-    nodes: JsonObject = {f"v:{number}": {} for number in range(others)}
+    """Of the object, the list and the item with their fields, and of the item with the keys of all items."""
+    nodes: JsonObject = {f'k:{{"name":"{number}"}}': {} for number in range(others)}
     nodes['k:{"name":"a"}'] = {}
     assert manages_all({"f:list": nodes}, {"list": [{"name": "a"}]}) is expected
