@@ -37,15 +37,13 @@ from xapp_operator.reconcile.verbs.list_takeover import run_with_list_takeover
 from xapp_operator.reconcile.verbs.ownership import require_free_objects
 from xapp_operator.reconcile.verbs.repair_labels import label_release
 from xapp_operator.reconcile.verbs.surplus_revisions import delete_surplus
+from xapp_operator.reconcile.verbs.unknown_records import explain_unknown_record
 from xapp_operator.reconcile.verbs.unserved_kinds import forget_unserved_kinds, upgrade_without_unserved_kinds
-from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.reconcile.work.xapp_tasks import StepInterrupted
 from xapp_operator.telemetry.logs import get_logger
 
 T = TypeVar("T")
 
-MAX_RECORDS_READ: Final = 20
-"""Newest records among which the damaged one is looked for."""
 LARGE_XAPP_BYTES: Final = 64 * 1024
 """The values of a larger XApp are dropped while helm runs."""
 
@@ -202,7 +200,7 @@ async def run_step(
         return replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=context.clock.now()), None
     except XAppError as error:
         if isinstance(error, ReleaseRecordDamaged):
-            error = await _name_damaged_record(request, context) or error
+            error = await explain_unknown_record(request, context, error)
         if is_made is not None and has_begun and await _has_deployed(request, context, is_made):
             _log.warning("helm has succeeded and failed then", namespace=key[0], name=key[1], error=error.message)
             return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=context.clock.now()), None
@@ -223,19 +221,6 @@ async def _has_deployed(
         newest = context.release_watch.revisions(namespace, name)[-1:]
         return any(each.status == DEPLOYED and is_made(each) for each in newest)
     return False
-
-
-async def _name_damaged_record(request: ReconcileRequest, context: ReconcilerContext) -> ReleaseRecordDamaged | None:
-    """Return the error with the Secret that helm cannot read, which it does not name; None if it is not found."""
-    namespace, name = request.namespace, request.xapp.release_name
-    for info in reversed(context.release_watch.revisions(namespace, name)[-MAX_RECORDS_READ:]):
-        try:
-            await read_release_record(context.kube, namespace, name, info.revision)
-        except ReleaseRecordDamaged as damaged:
-            return ReleaseRecordDamaged(f"{damaged.message}. Then request a retry.")
-        except XAppError:
-            pass  # it cannot be read now, or is gone
-    return None
 
 
 async def _run_in_slot(
