@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.chaos import faults_of_charts, faults_of_objects, faults_of_processes
+from tests.chaos import faults_of_charts, faults_of_machines, faults_of_objects, faults_of_processes
 from tests.chaos.changes import change_some
 from tests.chaos.faults_of_charts import publish
 from tests.chaos.faults_of_processes import LOST_LEAD
@@ -20,7 +20,12 @@ from tests.chaos.snapshot import XAppKey, read_snapshot
 from tests.chaos.system import NoLeader, System, say
 from tests.localcluster import KubectlFailed
 
-FAULTS: Final = (*faults_of_processes.FAULTS, *faults_of_objects.FAULTS, *faults_of_charts.FAULTS)
+FAULTS: Final = (
+    *faults_of_processes.FAULTS,
+    *faults_of_machines.FAULTS,
+    *faults_of_objects.FAULTS,
+    *faults_of_charts.FAULTS,
+)
 SETTLE_SECONDS: Final = 20.0
 """For what may follow after the conditions: garbage collection, the end of a helm process."""
 REPORT_SECONDS: Final = 30.0

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from tests.chaos.faults_of_processes import HELM_SECONDS
-from tests.chaos.fleet import ARCHIVES, RETRY_AT, Kind, ManagedXApp
+from tests.chaos.fleet import ARCHIVES, EDITED_IMAGE, NAMESPACES, RETRY_AT, WORKLOADS, Kind, ManagedXApp
 from tests.chaos.scene import Fault, Scene, WithoutEffect
+from tests.chaos.snapshot import read_snapshot
 from tests.localcluster import KubectlFailed
 from tests.support.helm_user import HelmUser
 from tests.support.release_records import (
@@ -31,11 +32,10 @@ from tests.support.xapps import XAppClient
 DAMAGED: Final = json.dumps({"data": {"release": base64.b64encode(b"damaged").decode()}})
 GONE_SECONDS: Final = 120.0
 ADOPTION_SECONDS: Final = 2.0
-WORKLOADS: Final = frozenset({Kind.PLAIN, Kind.HOOKED, Kind.DRIFT, Kind.FROM, Kind.DEPENDENT})
+REACTION_SECONDS: Final = 60.0
 HOUR: Final = 3600
 YEAR: Final = 365 * 24 * HOUR
 HALF: Final = 0.5
-EDIT: Final = '{"spec": {"revisionHistoryLimit": 3}}'
 FORCE_AT: Final = "xapp-operator.io/force-at"
 
 
@@ -133,7 +133,7 @@ def _copy_as_next_revision(scene: Scene, xapp: ManagedXApp, revisions: list[int]
         _remove_and_retry(scene, xapp, copied)
     else:
         scene.notes.append("deleted and applied")
-        _delete_and_apply(scene, [xapp])
+        delete_and_apply(scene, [xapp])
 
 
 def _date_records(scene: Scene) -> None:
@@ -161,10 +161,10 @@ def _client(scene: Scene, xapp: ManagedXApp) -> XAppClient:
 
 def _apply_again(scene: Scene, meanwhile: Meanwhile = lambda *_: None) -> None:
     chosen = scene.victims(2, suits=lambda each: not each.base)
-    _delete_and_apply(scene, chosen, meanwhile)
+    delete_and_apply(scene, chosen, meanwhile)
 
 
-def _delete_and_apply(scene: Scene, chosen: list[ManagedXApp], meanwhile: Meanwhile = lambda *_: None) -> None:
+def delete_and_apply(scene: Scene, chosen: list[ManagedXApp], meanwhile: Meanwhile = lambda *_: None) -> None:
     """Delete XApps, and apply them again when they are gone."""
     scene.history_lost |= {each.key for each in chosen}
     for xapp in chosen:
@@ -263,6 +263,29 @@ def _scale(scene: Scene) -> None:
         scene.kubectl(xapp, "scale", "deployment", xapp.name, "--replicas=3")
 
 
+def _edit(scene: Scene, xapp: ManagedXApp) -> None:
+    """Set another image, which the chart sets too."""
+    scene.kubectl(xapp, "set", "image", f"deployment/{xapp.name}", f"main={EDITED_IMAGE}")
+
+
+def _edit_some(scene: Scene) -> None:
+    """Edit Deployments whose XApps do not change: that is told, and undone where drift is corrected, and only there."""
+    chosen = scene.victims(4, kinds=WORKLOADS)
+    for xapp in chosen:
+        _edit(scene, xapp)
+        scene.notes.append("/".join(xapp.key))
+    undone: list[str] = []
+
+    def look() -> bool:
+        snapshot = read_snapshot(scene.system.cluster, NAMESPACES)
+        undone[:] = [each.name for each in chosen if EDITED_IMAGE not in snapshot.images[each.key]]
+        return not any(each.difference(snapshot) for each in chosen)
+
+    scene.system.wait(look, REACTION_SECONDS)
+    wrong = [each.name for each in chosen if each.name in undone and each.kind is not Kind.DRIFT]
+    scene.lost += [f"an edit of {name} was undone, although its mode is warn" for name in wrong]
+
+
 def _upgrade_by_hand(scene: Scene) -> None:
     """A person upgrades releases with other values, before a change of the XApp, after it, or without one."""
     with tempfile.TemporaryDirectory() as folder:
@@ -316,7 +339,7 @@ def _act_at_the_same_time(scene: Scene) -> None:
             scene.may_repeat[xapp.key] += len(helm)
             acts: list[Callable[[], object]] = [
                 partial(scene.kubectl, xapp, "scale", "deployment", xapp.name, "--replicas=3"),
-                partial(scene.kubectl, xapp, "patch", "deployment", xapp.name, "--type=merge", "-p", EDIT),
+                partial(_edit, scene, xapp),
                 *helm,
             ]
             xapp.set_greeting(scene.greeting(xapp))
@@ -369,6 +392,7 @@ FAULTS: Final = (
     Fault(name="XApp changed ten times", inject=_change_often),
     Fault(name="namespace deleted and made", inject=_make_namespace_again),
     Fault(name="kubectl scale", inject=_scale),
+    Fault(name="Deployment edited by hand", inject=_edit_some),
     Fault(name="helm upgrade by hand", inject=_upgrade_by_hand),
     Fault(name="helm rollback by hand", inject=_roll_back_by_hand),
     Fault(name="people act at the same time", inject=_act_at_the_same_time),

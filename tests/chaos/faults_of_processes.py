@@ -22,7 +22,6 @@ from tests.chaos.api_server_refusals import (
 )
 from tests.chaos.changes import change_some
 from tests.chaos.helm_processes import HelmProcess
-from tests.chaos.operator_clock import OperatorClock
 from tests.chaos.scene import Fault, Scene, WithoutEffect
 from tests.chaos.system import LEASE_SECONDS
 from tests.localcluster.processes import ProcessIdentity
@@ -34,8 +33,6 @@ API_AWAY: Final = (*LOST_LEAD, r"^operator \w+: Request attempt #\d+/\d+ failed;
 HELM_SECONDS: Final = 10.0
 EXPIRY_SECONDS: Final = 10.0
 RECOVERY_SECONDS: Final = 30.0
-HOUR: Final = 3600
-YEAR: Final = 365 * 24 * HOUR
 HALF: Final = 0.5
 CHANGES_WHILE_FROZEN: Final = 4
 
@@ -215,35 +212,6 @@ def _restart_etcd(scene: Scene) -> None:
     scene.system.restart("etcd", down_seconds=scene.rng.uniform(0, 6))
 
 
-def _fill_disk(scene: Scene) -> None:
-    disks = scene.system.disks
-    if not disks:
-        raise WithoutEffect("no right to mount a disk")
-    with ExitStack() as stack:
-        for name in disks:
-            stack.enter_context(disks[name].full())
-        scene.system.pause(scene.rng.uniform(3, 15))
-
-
-def _set_clock(scene: Scene) -> None:
-    """Set the clock of the leader, or of both operators, and set it right again."""
-    drawn = list(scene.system.clocks.values()) if scene.rng.random() < HALF else [_clock_of_leader(scene)]
-    chosen = [each for each in drawn if each is not None]
-    if not chosen:
-        raise WithoutEffect("no C compiler")
-    seconds = scene.rng.choice((HOUR, -HOUR, YEAR, -YEAR))
-    scene.notes.append(f"{len(chosen)} by {seconds} s")
-    for clock in chosen:
-        clock.set_ahead(seconds)
-    scene.system.pause(scene.rng.uniform(3, 15))
-    for clock in chosen:
-        clock.set_ahead(0)
-
-
-def _clock_of_leader(scene: Scene) -> OperatorClock | None:
-    return scene.system.clocks[scene.system.name_of_leader()]
-
-
 def _last(scene: Scene, fault: AbstractContextManager[None], shortest: float, longest: float) -> None:
     with fault:
         scene.system.pause(scene.rng.uniform(shortest, longest))
@@ -297,6 +265,4 @@ FAULTS: Final = (
     Fault(name="network of the leader stalled", inject=_stall_network_of_leader, explains=API_AWAY),
     Fault(name="network slow", inject=_slow_network, explains=API_AWAY),
     Fault(name="controllers restarted", inject=_restart_controllers),
-    Fault(name="disk full", inject=_fill_disk),
-    Fault(name="clock of the operators set", inject=_set_clock),
 )

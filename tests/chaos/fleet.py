@@ -48,6 +48,12 @@ ARCHIVES: Final = {
 }
 
 
+WORKLOADS: Final = frozenset({Kind.PLAIN, Kind.HOOKED, Kind.DRIFT, Kind.FROM, Kind.DEPENDENT})
+"""They have the chart of tests/support/workload.py. Faults change their Deployments only."""
+EDITED_IMAGE: Final = "registry.example.com/edited:1"
+"""What a person sets instead of the image of the chart."""
+
+
 @dataclass(slots=True)
 class ManagedXApp:
     """One XApp: its manifest, and what must be true when it has converged.
@@ -142,8 +148,22 @@ class ManagedXApp:
         found = snapshot.greetings.get((self.namespace, self.config_map))
         if found != self.in_force:
             return f"the greeting in force is {found!r} instead of {self.in_force!r}"
-        replicas = snapshot.replicas.get(self.key, 0)
-        return f"{replicas} replicas are not corrected" if self.kind is Kind.DRIFT and replicas != 1 else ""
+        return self._drift(snapshot) if self.kind in WORKLOADS else ""
+
+    def _drift(self, snapshot: Snapshot) -> str:
+        """Return what a person has changed and the operator has not undone, or not told where it only warns."""
+        replicas, found = snapshot.replicas.get(self.key, 0), []
+        if replicas != 1:
+            found.append(f"{replicas} replicas")
+        if EDITED_IMAGE in snapshot.images.get(self.key, ()):
+            found.append(f"the image {EDITED_IMAGE}")
+        conditions = snapshot.xapps[self.key]["status"].get("conditions", [])
+        told = [each["message"] for each in conditions if each["type"] == "Drifted" and each["status"] == "True"]
+        if not found:
+            return f"Drifted is True, but nobody has changed anything: {told[0]}" if told else ""
+        if self.kind is Kind.DRIFT:
+            return f"not corrected: {', '.join(found)}"
+        return "" if any(f"Deployment {self.name} (" in each for each in told) else f"not told: {', '.join(found)}"
 
 
 class Fleet:

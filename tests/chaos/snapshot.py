@@ -49,6 +49,8 @@ class Snapshot:
     """The greeting in each ConfigMap that has one."""
     replicas: Mapping[XAppKey, int]
     """Replicas of the Deployments, by the XApp of their label."""
+    images: Mapping[XAppKey, frozenset[str]]
+    """Images of the Deployments, by the XApp of their label."""
 
     @property
     def records(self) -> dict[XAppKey, dict[int, Record]]:
@@ -86,6 +88,7 @@ def parse_snapshot(items: Iterable[Json]) -> Snapshot:
     xapps: dict[XAppKey, Json] = {}
     greetings: dict[tuple[str, str], str] = {}
     replicas: dict[XAppKey, int] = {}
+    images: dict[XAppKey, frozenset[str]] = {}
     for item in found:
         metadata = item["metadata"]
         key = metadata["namespace"], metadata["name"]
@@ -97,7 +100,9 @@ def parse_snapshot(items: Iterable[Json]) -> Snapshot:
             case "Deployment":
                 owner = metadata["namespace"], metadata.get("labels", {}).get(LABEL, "")
                 replicas[owner] = replicas.get(owner, 0) + int(item["spec"]["replicas"])
-    return Snapshot(found, xapps, greetings, replicas)
+                containers = item["spec"]["template"]["spec"]["containers"]
+                images[owner] = images.get(owner, frozenset()) | {each["image"] for each in containers}
+    return Snapshot(found, xapps, greetings, replicas, images)
 
 
 def _greeting(config_map: Json) -> str:

@@ -16,12 +16,12 @@ from tests.chaos.api_server_refusals import create_operator_account
 from tests.chaos.helm_processes import COMMANDS, HelmProcess, HelmWatch, find_helm_processes
 from tests.chaos.network_link import NetworkLink
 from tests.chaos.operator_clock import OperatorClock
-from tests.chaos.small_disk import SmallDisk
 from tests.localcluster import Cluster, KubectlFailed, LocalCluster
 from tests.localcluster.cluster import ROOT
 from tests.localrun.cluster_setup import prepare_cluster
 from tests.support.chart_server import ChartServer
 from tests.support.operator import SYSTEM_NAMESPACE, OperatorProcess
+from tests.support.small_disk import SmallDisk, mounted_disk
 
 LEASE_SECONDS: Final = 6
 SETTINGS: Final = {"XAPP_LEASE_SECONDS": str(LEASE_SECONDS)}
@@ -62,7 +62,8 @@ class System:
                 home.mkdir()
                 link = self.links[name] = NetworkLink(self.cluster)
                 stack.callback(link.close)
-                self._mount_disk(stack, name, home / "cache")
+                if disk := stack.enter_context(mounted_disk(home / "cache")):
+                    self.disks[name] = disk
                 clock = self.clocks[name] = OperatorClock.build(home)
                 settings = {**SETTINGS, **(clock.environment if clock else {})}
                 behind = link.cluster_behind(home / "kubeconfig", token=token)
@@ -76,13 +77,6 @@ class System:
             stack.callback(self.helm_watch.close)
             self._stack = stack.pop_all()
         return self
-
-    def _mount_disk(self, stack: ExitStack, name: str, folder: Path) -> None:
-        try:
-            disk = self.disks[name] = SmallDisk(folder)
-        except (OSError, subprocess.CalledProcessError):
-            return
-        stack.callback(disk.close)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -3,92 +3,39 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
-import random
 import re
 import signal
 import subprocess
 import sys
-import tarfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from tests.chaos import __main__ as command_line
-from tests.chaos import faults_of_charts
 from tests.chaos.api_server_refusals import USER, answering_reads_with_500, expired_watches, refusals
 from tests.chaos.campaign import FAULTS, FaultResult, Plan, table
-from tests.chaos.faults_of_charts import ANOTHER_GREETING, MISMATCH, _must_be_refused, _serve_another_archive
-from tests.chaos.fleet import FIRST_VERSION, REPOSITORY_CHART, Fleet, Kind, ManagedXApp
+from tests.chaos.fleet import EDITED_IMAGE
 from tests.chaos.helm_processes import HelmProcess, find_helm_processes, overlaps
 from tests.chaos.invariants import History, losses, lost_history, unexplained
-from tests.chaos.scene import CONVERGENCE_SECONDS, Scene, WithoutEffect
+from tests.chaos.scene import CONVERGENCE_SECONDS
 from tests.chaos.snapshot import LABEL, Record, XAppKey, parse_snapshot
-from tests.chaos.system import System
 from tests.localcluster import Cluster, KubectlFailed
 from tests.localcluster.processes import ProcessIdentity
+from tests.support.chaos_fleet import CLUSTER, add_drifted, deployment_spec, find, new_fleet, objects_of, set_condition
 from tests.support.release_records import pack_record, record_name
-from tests.support.workload import workload_chart
 
 Json = dict[str, Any]
-CLUSTER = Cluster(kubeconfig=Path(), server="", token="", kubectl_path=Path(), helm_path=Path())
-COUNT = len(Kind)
 RECORD = record_name("plain-0", 1)
-
-
-def new_fleet() -> Fleet:
-    return Fleet(CLUSTER, count=COUNT, charts_url="http://127.0.0.1:1")
-
-
-def metadata(xapp: ManagedXApp, name: str) -> Json:
-    return {"namespace": xapp.namespace, "name": name, "labels": {LABEL: xapp.name}}
-
-
-def objects_of(xapp: ManagedXApp) -> list[Json]:
-    """Return the objects of a converged XApp with two revisions."""
-    ready = {"type": "Ready", "status": "True", "reason": "UpgradeSucceeded", "observedGeneration": 1, "message": ""}
-    records = [
-        {
-            "kind": "Secret",
-            "metadata": {
-                "namespace": xapp.namespace,
-                "name": record_name(xapp.name, revision),
-                "labels": {"owner": "helm", "name": xapp.name, "version": str(revision), "status": status},
-            },
-            "data": {"release": pack_record({"manifest": f"revision {revision}"})},
-        }
-        for revision, status in ((1, "superseded"), (2, "deployed"))
-    ]
-    return [
-        {
-            "kind": "XApp",
-            "metadata": {"namespace": xapp.namespace, "name": xapp.name, "generation": 1},
-            "status": {"conditions": [ready]},
-        },
-        {"kind": "ConfigMap", "metadata": metadata(xapp, xapp.config_map), "data": {"greeting": xapp.in_force}},
-        {"kind": "Deployment", "metadata": metadata(xapp, xapp.name), "spec": {"replicas": 1}},
-        *records,
-    ]
 
 
 def history_of(items: list[Json]) -> dict[XAppKey, History]:
     return {key: History(records) for key, records in parse_snapshot(items).records.items()}
-
-
-def find(items: list[Json], kind: str, name: str) -> Json:
-    return next(each for each in items if each["kind"] == kind and each["metadata"]["name"].startswith(name))
-
-
-def set_condition(items: list[Json], name: str, **change: Any) -> None:
-    find(items, "XApp", name)["status"]["conditions"][0].update(change)
 
 
 def test_nothing_is_lost_when_everything_has_converged() -> None:
@@ -105,8 +52,20 @@ LOSSES: dict[str, tuple[Callable[[list[Json]], object], str]] = {
         "plain-0: the greeting in force is 'other'",
     ),
     "drift": (
-        lambda items: find(items, "Deployment", "drift-2")["spec"].update(replicas=3),
-        "drift-2: 3 replicas are not corrected",
+        lambda items: find(items, "Deployment", "drift-2").update(spec=deployment_spec(replicas=3)),
+        "drift-2: not corrected: 3 replicas",
+    ),
+    "edit": (
+        lambda items: find(items, "Deployment", "drift-2").update(spec=deployment_spec(image=EDITED_IMAGE)),
+        "drift-2: not corrected: the image",
+    ),
+    "drift that is not told": (
+        lambda items: find(items, "Deployment", "plain-0").update(spec=deployment_spec(replicas=3, image=EDITED_IMAGE)),
+        "plain-0: not told: 3 replicas, the image",
+    ),
+    "drift that does not exist": (
+        lambda items: add_drifted(items, "plain-0"),
+        "plain-0: Drifted is True, but nobody has changed anything",
     ),
     "two deployed": (
         lambda items: find(items, "Secret", RECORD)["metadata"]["labels"].update(status="deployed"),
@@ -151,6 +110,15 @@ def test_each_loss_is_found(case: str) -> None:
     lose(items)
     found = losses(fleet, parse_snapshot(items), history, {})
     assert any(expected in each for each in found), found
+
+
+def test_drift_that_is_told_is_no_loss_where_it_is_not_corrected() -> None:
+    fleet = new_fleet()
+    items = [item for each in fleet.xapps for item in objects_of(each)]
+    for name in ("plain-0", "drift-2"):
+        find(items, "Deployment", name).update(spec=deployment_spec(replicas=3))
+        add_drifted(items, name)
+    assert losses(fleet, parse_snapshot(items), {}, {}) == ["chaos-a/drift-2: not corrected: 3 replicas"]
 
 
 def records(statuses: str, *, first: int = 1) -> dict[int, Record]:
@@ -280,47 +248,6 @@ def test_a_round_without_effect_is_neither_converged_nor_lost() -> None:
     assert (result.times, result.converged, result.without_effect, result.failed) == (1, 0, 1, False)
 
 
-class IdleSystem:
-    """A system in which nothing runs, no disk is mounted and no clock can be set."""
-
-    def __init__(self) -> None:
-        self.disks: dict[str, Any] = {}
-        self.clocks = {"one": None, "two": None}
-        self.cluster = CLUSTER
-
-    def wait_for_helm(self, _seconds: float, **_options: Any) -> list[HelmProcess]:
-        return []
-
-    def name_of_leader(self) -> str:
-        return "one"
-
-
-def idle_scene(fleet: Fleet) -> Scene:
-    return Scene(cast("System", IdleSystem()), fleet, random.Random(1), 1)
-
-
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        ("helm killed", "no helm ran"),
-        ("disk full", "no right to mount a disk"),
-        ("clock of the operators set", "no C compiler"),
-        ("middle record deleted", "too few revisions"),
-        ("old records damaged", "too few revisions"),
-        ("helm rollback by hand", "too few revisions"),
-        ("operator killed while it adopts", "no XApp is suitable"),
-    ],
-)
-def test_a_fault_that_cannot_be_injected_says_why(monkeypatch: pytest.MonkeyPatch, fault: str, reason: str) -> None:
-    fleet = new_fleet()
-    if reason == "no XApp is suitable":
-        fleet.xapps.clear()
-    monkeypatch.setattr(Cluster, "kubectl", lambda *_: "1")
-    chosen = next(each for each in FAULTS if each.name == fault)
-    with pytest.raises(WithoutEffect, match=reason):
-        chosen.inject(idle_scene(fleet))
-
-
 def test_refused_requests_of_the_operators_are_counted_by_verb(tmp_path: Path) -> None:
     def event(verb: str, *, code: int = 500, user: str = USER, stage: str = "ResponseComplete", second: int = 1) -> str:
         written = f"2026-01-01T00:00:0{second}.000000Z"
@@ -394,55 +321,6 @@ def test_the_authorizer_that_fails_comes_first_and_is_removed(tmp_path: Path, mo
     assert (failing["webhook"]["failurePolicy"], rbac["type"]) == ("Deny", "RBAC")
     assert path.read_text() == before
     assert next(answers, None) is None, "it waits until the API server refuses"
-
-
-def test_an_archive_of_another_digest_renders_another_greeting() -> None:
-    served: dict[str, bytes] = {}
-
-    @contextmanager
-    def replacing(path: str, body: bytes) -> Iterator[None]:
-        served[path] = body
-        yield
-
-    scene = idle_scene(new_fleet())
-    cast("Any", scene.system).charts = SimpleNamespace(replacing=replacing)
-    with _serve_another_archive(scene, "/chart.tgz"):
-        pass
-    greetings, versions = [], []
-    for content in (served["/chart.tgz"], workload_chart(name=REPOSITORY_CHART, version=FIRST_VERSION)):
-        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-            files = {each.name: archive.extractfile(each) for each in archive}
-            texts = {name: file.read().decode() for name, file in files.items() if file}
-        greetings += re.findall("greeting: (.*)", texts[f"{REPOSITORY_CHART}/templates/configmap.yaml"])
-        versions.append(texts[f"{REPOSITORY_CHART}/Chart.yaml"])
-    assert greetings == [ANOTHER_GREETING, "{{ .Values.greeting | quote }}"]
-    assert versions[0] == versions[1], "only the digest tells them apart"
-
-
-@pytest.mark.parametrize(
-    ("message", "greeting", "lost", "effect"),
-    [
-        (f"x {MISMATCH} y", "first", [], True),
-        ("", ANOTHER_GREETING, ["stored-3 has installed an archive of another digest"], True),
-        ("connection refused", "first", [], False),
-    ],
-)
-def test_an_archive_of_another_digest_must_be_refused_while_it_is_served(
-    monkeypatch: pytest.MonkeyPatch, message: str, greeting: str, lost: list[str], effect: bool
-) -> None:
-    scene = idle_scene(new_fleet())
-    xapp = next(each for each in scene.fleet.xapps if each.kind is Kind.STORED)
-    items = objects_of(xapp)
-    set_condition(items, xapp.name, type="Stalled", message=message)
-    find(items, "ConfigMap", xapp.name)["data"]["greeting"] = greeting
-    monkeypatch.setattr(faults_of_charts, "read_snapshot", lambda *_: parse_snapshot(items))
-    cast("Any", scene.system).wait = lambda condition, _seconds: condition()
-    if effect:
-        _must_be_refused(scene, [xapp])
-    else:
-        with pytest.raises(WithoutEffect, match="not refused by stored-3"):
-            _must_be_refused(scene, [xapp])
-    assert scene.lost == lost
 
 
 def test_everything_converges_soon_after_the_api_server_was_frozen_for_a_minute() -> None:
