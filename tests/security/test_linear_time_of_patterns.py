@@ -199,7 +199,10 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
         "    xapp-operator.io/xapp: a\n",
         "  labels:\n    xapp-operator.io/xapp: a\n",
     ),
-    "helm.labelling.post_rendering._FAILED": ("error while running post ", "error merging manifests:"),
+    "helm.labelling.post_rendering._FAILED": (
+        *("error while running post ", "error merging manifests:"),
+        'for "--post-renderer" flag: plugin:',
+    ),
     "helm.manifest._SEPARATOR": ("---", "--- ", "---\n"),
     "helm.releases.release_storage._SECRET_NAME": ("sh.helm.release.v1.a", ".v1"),
     "helm.releases.release_storage._JSON_STRING": ('"', '"\\', '\\"'),

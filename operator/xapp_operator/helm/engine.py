@@ -97,16 +97,20 @@ class HelmEngine:
         self._grace = settings.helm_term_seconds
         self._workspace = Workspace(self._base)
         self.folder = self._workspace.folder  # every helm process works in it
-        self._runner = HelmRunner(
-            settings,
-            limits=limits or HelmLimits.for_operator(settings),
-            program=program,
-            workspace=self._workspace,
-            sandbox=Sandbox(landlock_version=landlock_version()),
-            kubeconfig=kubeconfig,
-            server=server,
-            start=start,
-        )
+        try:
+            self._runner = HelmRunner(
+                settings,
+                limits=limits or HelmLimits.for_operator(settings),
+                program=program,
+                workspace=self._workspace,
+                sandbox=Sandbox(landlock_version=landlock_version()),
+                kubeconfig=kubeconfig,
+                server=server,
+                start=start,
+            )
+        except BaseException:  # each start on a full disk would fill it more
+            self._workspace.close()
+            raise
 
     def close(self) -> None:
         """Remove the private folder; no call may be running."""

@@ -31,7 +31,10 @@ LABELLED_BYTES_MAX: Final = 4 * MIB
 """A longer manifest is not labelled while it is rendered."""
 
 # helm's pkg/action/action.go. It reads YAML more strictly there, and an empty manifest is an error.
-_FAILED: Final = re.compile("error merging manifests: |error while running post render")
+# pkg/cmd/flags.go: helm loads no plugin when it cannot make the folder of its cache, because the disk is full.
+_FAILED: Final = re.compile(
+    'error merging manifests: |error while running post render|for "--post-renderer" flag: plugin: '
+)
 _FLAGS: Final = os.O_NONBLOCK | os.O_CLOEXEC
 _RENDERED: Final = "rendered"
 _LABELLED: Final = "labelled"
@@ -74,7 +77,9 @@ class PostRendering:
     handed_back: bool = False
 
     def is_failed(self, stderr: str) -> bool:
-        """Return whether helm could not read the manifest, or did not get it back. Nothing is stored or applied then.
+        """Return whether helm found no plugin, could not read the manifest, or did not get it back.
+
+        Nothing is stored or applied then.
 
         A template can print the same before. What the API server quotes of a chart comes after the manifest is back.
         """

@@ -46,7 +46,11 @@ class Workspace:
             )
         self._lock_path, self._lock = _lock_new_file(base)
         self.folder = self._lock_path.with_suffix("")
-        self.folder.mkdir(mode=PRIVATE_MODE)
+        try:
+            self.folder.mkdir(mode=PRIVATE_MODE)
+        except OSError:
+            self.close()
+            raise
         self.discovery = self.folder / "discovery"
         """What helm remembers of the kinds that the API server serves, for hours."""
         self._forgotten: TTLCache[tuple[str, str], bool] = TTLCache(FORGOTTEN_MAX, FORGOTTEN_SECONDS)

@@ -36,6 +36,10 @@ sys.exit(1)
 MANIFEST = "kind: Service\nmetadata:\n  name: svc\n"
 POST_RENDERED, PLAIN = ["install", POST_RENDERER_FLAG, "hello"], ["install", "hello"]
 NOT_MERGED = "Error: INSTALLATION FAILED: error merging manifests: parsing hello/templates/s.yaml: MalformedYAMLError"
+NO_PLUGIN = (
+    'level=WARN msg="failed to load plugin (ignoring)" error="mkdir cache: no space left on device"\n'
+    'Error: invalid argument "xapp-labels" for "--post-renderer" flag: plugin: {Name:xapp-labels} not found'
+)
 EMPTY = 'Error: INSTALLATION FAILED: error while running post render on files: post-renderer "xapp-labels" produced'
 QUOTED = 'Error: INSTALLATION FAILED: Service "svc" is invalid: spec.type: Unsupported: "error merging manifests: x"'
 
@@ -62,13 +66,22 @@ def runner(tmp_path: Path) -> Iterator[HelmRunner]:
     ("manifest", "error", "runs"),
     [
         (None, NOT_MERGED, [POST_RENDERED, PLAIN]),
+        (None, NO_PLUGIN, [POST_RENDERED, PLAIN]),
         (None, "Error: INSTALLATION FAILED: Kubernetes cluster unreachable", [POST_RENDERED]),
         ("", EMPTY, [POST_RENDERED, PLAIN]),
         ("#" * (MANIFEST_BYTES_MAX + 1), EMPTY, [POST_RENDERED, PLAIN]),
         (MANIFEST, QUOTED, [POST_RENDERED]),
         (MANIFEST, EMPTY, [POST_RENDERED]),  # the log of a hook, say
     ],
-    ids=["not merged", "another error", "empty", "too long", "quoted by the API server", "printed by the chart"],
+    ids=[
+        "not merged",
+        "no plugin",
+        "another error",
+        "empty",
+        "too long",
+        "quoted by the API server",
+        "printed by the chart",
+    ],
 )
 async def test_helm_runs_without_the_post_renderer_only_if_it_has_stored_nothing(
     runner: HelmRunner, tmp_path: Path, manifest: str | None, error: str, runs: list[list[str]]
