@@ -9,14 +9,14 @@ import asyncio
 import base64
 import binascii
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.spec_parts import ArchiveSource, ValuesRef
 from xapp_operator.common.text import format_bytes
 from xapp_operator.config import Settings
-from xapp_operator.domain.chart_values.yaml_values import load_values
+from xapp_operator.domain.chart_values.yaml_values import MAX_NODES, ValuesBudget, load_values
 from xapp_operator.domain.control_characters import require_plain_values
 from xapp_operator.errors import ChartNotFound, FormInvalid, NotFound, ValuesInvalid, ValuesNotFound
 from xapp_operator.kube.reader import KubeReader
@@ -55,19 +55,21 @@ class StoredArchive:
 
 @dataclass(frozen=True, slots=True)
 class ValuesFile:
-    """A values file as it was read, and what it is called in errors."""
+    """A values file as it was read, what it is called in errors, and what it and the files before it may have."""
 
     data: bytes
     label: str
     max_bytes: int
+    budget: ValuesBudget = field(repr=False)
 
     def parse(self) -> JsonObject:
-        """Return the values; takes a second for a large file.
+        """Return the values; takes a second for a large file. Each file of an XApp is parsed once, in order.
 
         Raises:
-            ValuesInvalid: when this is not a values file of at most `max_bytes`.
+            ValuesInvalid: when this is not a values file of at most `max_bytes`, or has, with those before it, more
+                values or texts than all together may have.
         """
-        values = load_values(self.data, source=self.label, max_bytes=self.max_bytes)
+        values = load_values(self.data, source=self.label, max_bytes=self.max_bytes, budget=self.budget)
         require_plain_values(values, source=f"{self.label}: values")
         return values
 
@@ -76,12 +78,16 @@ class ValuesFileReader:
     """Reads the values files of one XApp, of which each and all together are bounded."""
 
     def __init__(self, client: KubeReader, settings: Settings, *, namespace: str) -> None:
-        """Read with the rights of `client`; `values_max_bytes` and `values_from_max_bytes` are the bounds."""
+        """Read with the rights of `client`; `values_max_bytes` and `values_from_max_bytes` are the bounds.
+
+        All files together have as many values as one can have, and `values_from_max_bytes` of texts, aliases expanded.
+        """
         self._client = client
         self._namespace = namespace
         self._file_max_bytes = settings.values_max_bytes
         self._total_max_bytes = settings.values_from_max_bytes
         self._read_bytes = 0
+        self._budget = ValuesBudget(nodes_max=MAX_NODES, characters_max=settings.values_from_max_bytes)
 
     async def read(self, source: ValuesRef) -> ValuesFile:
         """Return the file that `source` refers to; an empty one when it is optional and missing.
@@ -98,7 +104,7 @@ class ValuesFileReader:
                 f"the values files in valuesFrom have more than {format_bytes(self._total_max_bytes)} together. "
                 "Remove what the chart does not need."
             )
-        return ValuesFile(data, f"key {source.key} of {source.kind} {source.name}", self._file_max_bytes)
+        return ValuesFile(data, f"key {source.key} of {source.kind} {source.name}", self._file_max_bytes, self._budget)
 
     async def _read_data(self, source: ValuesRef) -> bytes | None:
         name = f"{source.kind} {source.name}"

@@ -8,9 +8,12 @@ from typing import Any, Literal
 import pytest
 from aiohttp import web
 
+from tests.support.yaml_aliases import count_values, values_with_aliases
 from tests.unit.kube.conftest import Connect
+from xapp_operator.api.json import JsonObject
 from xapp_operator.api.spec_parts import ArchiveSource, KeyRef, NameRef, ValuesRef
 from xapp_operator.config import Settings
+from xapp_operator.domain.chart_values.yaml_values import MAX_NODES
 from xapp_operator.errors import AccessDenied, ChartNotFound, FormInvalid, ValuesInvalid, ValuesNotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.referenced_data import ValuesFileReader, read_archive
@@ -22,6 +25,13 @@ OBJECTS: dict[str, dict[str, Any]] = {
         "data": {"values.yaml": base64.b64encode(b"a: 1\n").decode(), "broken": "%%%", "list": "LSAxCg=="}
     },
     "configmaps/values": {"data": {"values.yaml": "a: 2\n", "half": "#" * 512, "one": "#", "bell": 'a: "\\a"'}},
+    "configmaps/aliases": {
+        "data": {
+            "values": values_with_aliases(lists=399),
+            "texts": f"a: &a {'x' * 300}\nl: [*a, *a]\n",
+            "one": "a: 1\n",
+        }
+    },
     "chartarchives/upload": {
         "metadata": {"uid": "u1"},
         "spec": {"archive": ENCODED, "digest": "sha256:ab", "chart": {"name": "hello", "version": "0.1.0"}},
@@ -141,6 +151,31 @@ async def test_values_files_are_bounded_together(kube: KubeClient) -> None:
         await reader.read(half)
     with pytest.raises(ValuesInvalid, match="more than 1,024 bytes together"):
         await reader.read(one)
+
+
+async def _parsed(kube: KubeClient, settings: Settings, *keys: str) -> list[JsonObject]:
+    """Return the values of keys of one ConfigMap, read as the files of one XApp."""
+    reader = ValuesFileReader(kube, settings, namespace="ns")
+    files = [await reader.read(ValuesRef(kind="ConfigMap", name="aliases", key=key)) for key in keys]
+    return [each.parse() for each in files]
+
+
+async def test_values_that_aliases_repeat_are_bounded_together(kube: KubeClient) -> None:
+    two = await _parsed(kube, Settings(), "values", "values", "one")
+    assert 80_000 < sum(map(count_values, two)) <= MAX_NODES
+    with pytest.raises(ValuesInvalid) as caught:
+        await _parsed(kube, Settings(), "values", "values", "values")
+    assert caught.value.message == (
+        "key values of ConfigMap aliases is refused at line 2, column 578: more than 100,000 values together with the "
+        "files before it, aliases expanded. Use fewer, or fewer aliases."
+    )
+
+
+async def test_texts_that_aliases_repeat_are_bounded_together(kube: KubeClient) -> None:
+    settings = Settings(values_max_bytes=1024, values_from_max_bytes=1900)
+    assert len(await _parsed(kube, settings, "texts", "texts", "one")) == 3
+    with pytest.raises(ValuesInvalid, match="more than 1,900 characters together with the files before it"):
+        await _parsed(kube, settings, "texts", "texts", "texts")
 
 
 @pytest.mark.parametrize(

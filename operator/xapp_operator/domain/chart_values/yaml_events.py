@@ -118,6 +118,7 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
         self._characters_max = characters_max
         self._repeated_keys = repeated_keys
         self.characters = 0
+        self.counted_with = ""  # what was counted before, in words for messages
         self._deepest = 0
         self.anchors: dict[str, Anchored[ScalarT] | None] = {}
 
@@ -193,7 +194,8 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
         if self._characters_max is not None and self.characters > self._characters_max:
             raise YamlRefused(
                 event,
-                f"more than {self._characters_max:,} characters, aliases expanded. Use shorter texts or fewer aliases.",
+                f"more than {self._characters_max:,} characters{self.counted_with}, aliases expanded. Use shorter "
+                "texts or fewer aliases.",
             )
         if isinstance(anchored.value, list | dict):
             self.check_depth(event, depth + anchored.depth)
@@ -204,7 +206,9 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
         self.nodes += nodes
         if self.nodes > self._nodes_max:
             raise YamlRefused(
-                event, f"more than {self._nodes_max:,} values, aliases expanded. Use fewer, or fewer aliases."
+                event,
+                f"more than {self._nodes_max:,} values{self.counted_with}, aliases expanded. Use fewer, or fewer "
+                "aliases.",
             )
 
     def check_depth(self, event: Event, depth: int) -> None:

@@ -110,6 +110,7 @@ def load_stated_values(
         repeated_keys=repeated_keys,
     )
     builder.nodes, builder.characters = budget.nodes, budget.characters
+    builder.counted_with = " together with the files before it" if budget.nodes else ""
     builder.exact_integers = exact_integers
     try:
         return builder.root()
