@@ -28,13 +28,11 @@ from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.monitor.release_objects import ReleaseObject
 from xapp_operator.monitor.xapp_monitor import XAppMonitor
 from xapp_operator.reconcile.inputs.impersonation import ReaderImpersonation
-from xapp_operator.reconcile.object_comparison import Comparison, ObjectComparer
+from xapp_operator.reconcile.object_comparison import MAX_OBJECTS, Comparison, ObjectComparer
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.reconcile.work.repeat_backoff import RepeatBackoff
 from xapp_operator.reconcile.work.work_queue import NamespacedName
 
-MAX_COMPARISONS: Final = 500
-"""Objects that one reconcile compares by requests; a later one continues."""
 MAX_PARALLEL_COMPARISONS: Final = 4
 MAX_PAUSE_SECONDS: Final = 30.0
 """The longest pause while objects of an XApp keep changing: a change of another object is not noticed before."""
@@ -270,7 +268,7 @@ class DriftDetector:
                 state.store(each, comparison, at=self._clock.monotonic())
             return comparison is not None and not comparison.denied
 
-        succeeded = await asyncio.gather(*map(compare, suspects[:MAX_COMPARISONS]))
+        succeeded = await asyncio.gather(*map(compare, suspects[:MAX_OBJECTS]))
         if again:
             self._changes.record_repair(xapp.key, now=self._clock.monotonic())
         if not all(succeeded):

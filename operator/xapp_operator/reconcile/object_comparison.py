@@ -43,6 +43,8 @@ from xapp_operator.kube.resources import HPAS, Resource
 from xapp_operator.monitor.release_objects import ReleaseObject
 from xapp_operator.telemetry.logs import get_logger
 
+MAX_OBJECTS: Final = 500
+"""Objects that one action, or one look at drift, compares or changes by requests; a later one continues."""
 MAX_SCALERS: Final = 2000
 KEDA_API_VERSION: Final = "keda.sh/v1alpha1"
 KEDA_KIND: Final = "ScaledObject"

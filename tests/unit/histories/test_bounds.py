@@ -139,6 +139,32 @@ def test_five_hundred_objects_are_compared_and_corrected_at_a_time(settings: Set
     assert [requests.most[kind] for kind in ("label", "compare", "correct")] == [4, 4, 4]
 
 
+def test_a_refused_step_looks_for_replaced_items_in_five_hundred_objects(
+    settings: Settings, requests: Requests
+) -> None:
+    """The place for helm is held meanwhile."""
+
+    def kind(request: ApiRequest) -> str:
+        return "look" if request.method == "GET" and "/configmaps/hello-" in request.path else ""
+
+    async def play(history: History) -> None:
+        history.cluster.helm.pause = 0.0
+        history.create(driftDetection={"mode": "disabled"}, **store(history, **config_maps(502)))
+        await wait_ready(history)
+        for number in range(502):
+            history.cluster.server.patch(target(number), {"data": {"more": "theirs"}})
+        await history.cluster.wait(20.0)
+        requests.kind = kind
+        invalid = 'UPGRADE FAILED: ConfigMap "hello-1" is invalid: data.tag: Invalid value: "two": must be one'
+        history.cluster.helm.faults = [Fault(invalid)]
+        history.set_tag("two")
+        await history.cluster.wait(20.0)
+        assert requests.runs() == [("look", 500)]
+
+    run_history(settings, play)
+    assert requests.most == {"look": 4}
+
+
 def test_fifty_objects_without_labels_are_read_and_labelled_at_a_time(settings: Settings, requests: Requests) -> None:
     def kind(request: ApiRequest) -> str:
         return {"GET": "read", "PATCH": "label"}.get(request.method, "") if "/configmaps/" in request.path else ""

@@ -337,7 +337,7 @@ def test_an_object_that_the_record_has_no_longer_is_not_corrected(
 def test_a_reconcile_compares_and_corrects_so_many_objects_and_the_next_ones_the_rest(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, requests: Requests
 ) -> None:
-    monkeypatch.setattr(drift, "MAX_COMPARISONS", 1)
+    monkeypatch.setattr(drift, "MAX_OBJECTS", 1)
     monkeypatch.setattr(correct_drift, "MAX_OBJECTS", 1)
 
     async def play(history: History) -> None:

@@ -24,7 +24,13 @@ from xapp_operator.helm.applied_objects import AppliedObject
 from xapp_operator.kube.resources import Resource
 from xapp_operator.monitor.release_objects import UnlabelledObject
 from xapp_operator.reconcile.drift import CorrectionRefusal, ManifestKey, load_applied
-from xapp_operator.reconcile.object_comparison import REFUSED, body_to_apply, denied_by_admission, retry_conflicts
+from xapp_operator.reconcile.object_comparison import (
+    MAX_OBJECTS,
+    REFUSED,
+    body_to_apply,
+    denied_by_admission,
+    retry_conflicts,
+)
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.verbs.list_takeover import take_over_lists
 from xapp_operator.reconcile.verbs.repair_labels import patch_labels
@@ -34,8 +40,6 @@ MAX_PARALLEL_APPLIES: Final = 4
 CORRECTION_REFUSED: Final = "CorrectionRefused"
 """The reason of the event, unless a right is missing."""
 _REFUSALS: Final = (AccessDenied, Invalid, QuotaExceeded)
-MAX_OBJECTS: Final = 500
-"""Objects that one action corrects; a later one continues."""
 
 ApplyOnce: TypeAlias = Callable[
     [DriftedObject, ReconcileRequest, ReconcilerContext, Resource, JsonObject], Awaitable[bool]

@@ -29,7 +29,7 @@ from xapp_operator.helm.applied_objects import AppliedObject
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 from xapp_operator.reconcile.drift import ManifestKey, load_applied
-from xapp_operator.reconcile.object_comparison import preview_apply, retry_conflicts
+from xapp_operator.reconcile.object_comparison import MAX_OBJECTS, preview_apply, retry_conflicts
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.telemetry.logs import get_logger
@@ -125,8 +125,8 @@ async def _take_over_objects(
 ) -> tuple[bool, list[str]]:
     """Look at objects of a revision; return whether one has changed, and what stays of them and why.
 
-    By default all are looked at that others than Helm manage, as the watches show. What fails is only logged: the step
-    tells more.
+    By default those are looked at that others than Helm manage, as the watches show. There are at most MAX_OBJECTS,
+    because the step holds a place for helm. What fails is only logged: the step tells more.
     """
     namespace, release, changed, left = request.namespace, request.xapp.release_name, False, list[str]()
     try:
@@ -151,7 +151,9 @@ async def _take_over_objects(
         changed = changed or found.changed
         left.extend(_describe(one, each) for each in found.left)
 
-    await asyncio.gather(*(release_one(applied[key]) for key in sorted(keys)))
+    if len(keys) > MAX_OBJECTS:
+        _log.info("some lists not looked at", namespace=namespace, name=request.key[1], objects=len(keys))
+    await asyncio.gather(*(release_one(applied[key]) for key in sorted(keys)[:MAX_OBJECTS]))
     return changed, left
 
 
