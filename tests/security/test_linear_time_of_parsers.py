@@ -346,6 +346,10 @@ STRUCTURES: Final[dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]
     ),
     "fields of a form": (lambda n: members(n // 8, lambda k: k), read_namespace),
     "fields of many managers": (data_of_many_managers, pack_helm_fields),
+    "replaced items beside many managers": (
+        data_of_many_managers,
+        lambda live: find_replaced(live, {"data": live["data"]}, desired=live),
+    ),
     "fields of items beside long keys": (items_beside_long_keys, lambda states: manages_all(*states)),
     "fields of items with wide keys": (items_with_wide_keys, lambda states: manages_all(*states)),
     "replaced items of lists": (containers_with_arguments, find_renamed_container),

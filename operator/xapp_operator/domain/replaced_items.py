@@ -23,7 +23,7 @@ import orjson
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.common.text import escape_input
-from xapp_operator.domain.managed_fields import HELM_MANAGER, merge_fields, parse_keys
+from xapp_operator.domain.managed_fields import HELM_MANAGER, merge_all, merge_fields, parse_keys
 
 ITEMS_MAX: Final = 500
 """Items of lists that are looked at in one object; what is beyond them counts as added."""
@@ -73,11 +73,11 @@ class _OtherItem:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A value of the manifest, the live one, and the fields that others than Helm manage in it."""
+    """A value of the manifest, the live one, and the fields that others than Helm manage in it, as one tree."""
 
     wanted: Json
     live: Json
-    nodes: list[JsonObject]
+    node: JsonObject
     path: Path = ()
     fields: FieldsPath = ()
 
@@ -172,14 +172,15 @@ def _find_obstacle(owners: Iterable[JsonObject], version: str) -> str:
 
 def _changed_lists(live: JsonObject, applied: JsonObject, entries: list[JsonObject]) -> Iterator[_KeyedList]:
     """Yield the lists in which others than Helm manage something."""
-    theirs = [obj(each, "fieldsV1") for each in entries if text(each, "manager") != HELM_MANAGER]
-    helms = [obj(each, "fieldsV1") for each in entries if text(each, "manager") == HELM_MANAGER]
+    copies: list[JsonObject] = orjson.loads(orjson.dumps(entries))  # the merge changes them
+    theirs = merge_all(obj(each, "fieldsV1") for each in copies if text(each, "manager") != HELM_MANAGER)
+    helms = merge_all(obj(each, "fieldsV1") for each in copies if text(each, "manager") == HELM_MANAGER)
     left, stack = ITEMS_MAX, [_Place(applied, live, theirs)]
     while stack:
         place = stack.pop()
         if isinstance(place.wanted, dict) and isinstance(place.live, dict):
             for key, member in place.wanted.items():
-                if below := _below(place.nodes, f"f:{key}"):
+                if isinstance(below := place.node.get(f"f:{key}"), dict):
                     path, fields = (*place.path, key), (*place.fields, f"f:{key}")
                     stack.append(_Place(member, place.live.get(key), below, path, fields))
         elif isinstance(place.wanted, list) and isinstance(place.live, list):
@@ -191,8 +192,8 @@ def _changed_lists(live: JsonObject, applied: JsonObject, entries: list[JsonObje
             yield found
 
 
-def _compare_items(place: _Place, wanted: list[Json], live: list[Json], helms: list[JsonObject]) -> _KeyedList:
-    names = {name: parsed for node in place.nodes for name in node if (parsed := parse_keys(name))}
+def _compare_items(place: _Place, wanted: list[Json], live: list[Json], helms: JsonObject) -> _KeyedList:
+    names = {name: parsed for name in place.node if (parsed := parse_keys(name))}
     keys = frozenset(next(iter(names.values()), {}))
     known = {_pack_keys(each, keys): each for each in live if isinstance(each, dict)}
     managed = {_pack_keys(found, keys): name for name, found in names.items()}
@@ -207,17 +208,13 @@ def _compare_items(place: _Place, wanted: list[Json], live: list[Json], helms: l
         if packed is None:
             found.missing.append(_MissingItem(path, item))
         elif (name := managed.get(packed)) is not None:
-            below = _below(place.nodes, name)
+            below = obj(place.node, name)
             found.members.append(_Place(item, known[packed], below, path, (*place.fields, name)))
     for packed, name in managed.items():
-        is_helms = any(_node_at(each, (*place.fields, name)) is not None for each in helms)
+        is_helms = _node_at(helms, (*place.fields, name)) is not None
         if packed in known and packed not in present and not is_helms:
             found.others.append(_OtherItem(name, known[packed]))
     return found
-
-
-def _below(nodes: Iterable[JsonObject], key: str) -> list[JsonObject]:
-    return [child for each in nodes if isinstance(child := each.get(key), dict)]
 
 
 def _pack_keys(item: JsonObject, keys: frozenset[str]) -> bytes:
