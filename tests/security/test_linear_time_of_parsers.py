@@ -28,6 +28,7 @@ from xapp_operator.domain.chart_values.values import apply_merge_patch, merge_va
 from xapp_operator.domain.chart_values.values_places import ValuesPlaces
 from xapp_operator.domain.chart_values.values_text import dump_values_text, mask_values_text
 from xapp_operator.domain.chart_values.yaml_values import dump_values, load_json, load_values
+from xapp_operator.domain.drift import find_differences, with_live_values
 from xapp_operator.domain.managed_fields import manages_all, pack_helm_fields
 from xapp_operator.domain.masking.redaction import MASK, redact, scrub, secret_texts, unmask
 from xapp_operator.domain.masking.text_secrets import mask_secrets
@@ -301,6 +302,17 @@ def items_with_wide_keys(count: int) -> tuple[JsonObject, JsonObject]:
     return {"f:list": {f"k:{json.dumps(keys)}": {}}}, {"list": [{"k0": 0} for _ in range(count // 4)]}
 
 
+def kept_fields_of_an_item(count: int) -> tuple[JsonObject, JsonObject, list[tuple[str, ...]]]:
+    """Return an object with one item, a live one with many, and pointers into that item."""
+    live: JsonObject = {"list": [{"name": f"{number}"} for number in range(count)]}
+    return {"list": [{"name": "none"}]}, live, [("list", "0", f"{number}") for number in range(count // 16)]
+
+
+def ignored_items(count: int) -> tuple[JsonObject, list[tuple[str, ...]]]:
+    """Return an object with many items, and pointers to all of them."""
+    return {"list": [{"a": number} for number in range(count // 2)]}, [("list", f"{n}") for n in range(count // 2)]
+
+
 def containers_with_arguments(count: int) -> tuple[JsonObject, JsonObject]:
     """Return an object with a renamed container that has more arguments, and what an apply would make of it."""
     arguments: list[Json] = [f"--{number}" for number in range(count // 2)]
@@ -349,6 +361,11 @@ STRUCTURES: Final[dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]
     "replaced items beside many managers": (
         data_of_many_managers,
         lambda live: find_replaced(live, {"data": live["data"]}, desired=live),
+    ),
+    "live values of an item": (kept_fields_of_an_item, lambda states: with_live_values(*states)),
+    "differences that are ignored": (
+        ignored_items,
+        lambda states: find_differences(states[0], {"list": []}, ignored=states[1]),
     ),
     "fields of items beside long keys": (items_beside_long_keys, lambda states: manages_all(*states)),
     "fields of items with wide keys": (items_with_wide_keys, lambda states: manages_all(*states)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, TypeAlias
 
 import orjson
@@ -32,6 +33,9 @@ Path: TypeAlias = tuple[str, ...]
 REPLICAS: Final[Path] = ("spec", "replicas")
 EVERYTHING: Final[Path] = ()
 
+_ItemsByName: TypeAlias = dict[int, dict[str, Json]]
+"""Items of lists of the live object, by the identity of the list, which stays the same meanwhile."""
+
 _POINTER: Final = re.compile(r"(?:/(?:[^~/]|~[01])*)+")
 _COMPARED_METADATA: Final = ("labels", "annotations", "finalizers", "ownerReferences")
 _OWN_LABELS: Final[tuple[Path, ...]] = tuple(
@@ -53,6 +57,10 @@ class Difference:
 
     path: Path
     live_path: Path
+
+    def below(self, token: str, live_token: str) -> Difference:
+        """Return the same of a member or an item."""
+        return Difference((*self.path, token), (*self.live_path, live_token))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +122,9 @@ def format_pointer(path: Path) -> str:
 
 def find_differences(live: JsonObject, desired: JsonObject, *, ignored: Iterable[Path] = ()) -> list[Difference]:
     """Return up to DIFFERENCES_MAX differences of two states of one object, as the API server returns them."""
-    skipped = (*_OWN_LABELS, *_controlled_paths(desired), *ignored)
-    found: list[Difference] = []
-    for difference in _compare(_compared_part(live), _compared_part(desired), (), ()):
-        path = difference.path
-        if any(path[: len(each)] == each for each in skipped):
-            continue
-        found.append(difference)
-        if len(found) >= DIFFERENCES_MAX:
-            break
-    return found
+    skipped = frozenset((*_OWN_LABELS, *_controlled_paths(desired), *ignored))
+    found = _compare(_compared_part(live), _compared_part(desired), Difference((), ()), skipped)
+    return list(islice(found, DIFFERENCES_MAX))
 
 
 def _compared_part(body: JsonObject) -> JsonObject:
@@ -133,20 +134,20 @@ def _compared_part(body: JsonObject) -> JsonObject:
     return part
 
 
-def _compare(live: Json, desired: Json, path: Path, live_path: Path) -> Iterator[Difference]:
-    if live == desired:
+def _compare(live: Json, desired: Json, at: Difference, skipped: frozenset[Path]) -> Iterator[Difference]:
+    if at.path in skipped or live == desired:
         return
     if isinstance(live, dict) and isinstance(desired, dict):
         for key in sorted(live.keys() | desired.keys()):
-            yield from _compare(live.get(key), desired.get(key), (*path, key), (*live_path, key))
+            yield from _compare(live.get(key), desired.get(key), at.below(key, key), skipped)
     elif isinstance(live, list) and isinstance(desired, list) and _are_objects(live) and _are_objects(desired):
-        for at, wanted_at in _pair_items(live, desired):
-            item = live[at] if at is not None else None
-            wanted = desired[wanted_at] if wanted_at is not None else None
-            index = str(wanted_at if wanted_at is not None else at)
-            yield from _compare(item, wanted, (*path, index), (*live_path, str(at) if at is not None else index))
+        for index, wanted_index in _pair_items(live, desired):
+            item = live[index] if index is not None else None
+            wanted = desired[wanted_index] if wanted_index is not None else None
+            token = str(wanted_index if wanted_index is not None else index)
+            yield from _compare(item, wanted, at.below(token, str(index) if index is not None else token), skipped)
     else:
-        yield Difference(path, live_path)
+        yield at
 
 
 def _are_objects(values: list[Json]) -> bool:
@@ -159,11 +160,12 @@ def _pair_items(live: list[Json], desired: list[Json]) -> Iterator[tuple[int | N
     by_name: dict[Json, int] = {_name(live[index]): index for index in left if _name(live[index])}
     named = {index: by_name.get(_name(desired[index])) for index in right if _name(desired[index])}
     taken = {at for at in named.values() if at is not None}
-    rest = [index for index in left if index not in taken and not _name(live[index])]
+    unnamed = iter([index for index in left if not _name(live[index])])
     for index in right:
-        paired = named[index] if index in named else (rest.pop(0) if rest else None)
+        paired = named[index] if index in named else next(unnamed, None)
         yield paired, index
-    yield from ((index, None) for index in left if index not in taken and (_name(live[index]) or index in rest))
+    remaining = {*unnamed}
+    yield from ((index, None) for index in left if index not in taken and (_name(live[index]) or index in remaining))
 
 
 def _unequal(values: list[Json], others: list[Json]) -> list[int]:
@@ -181,8 +183,9 @@ def with_live_values(applied: JsonObject, live: JsonObject, kept: Iterable[Path]
     To leave a field out would remove it, if only Helm manages it.
     """
     body: JsonObject = orjson.loads(orjson.dumps(applied))
+    items_by_name: _ItemsByName = {}
     for path in (*kept, *_OWN_LABELS, *_controlled_paths(body)):
-        _keep_live(body, live, path)
+        _keep_live(body, live, path, items_by_name)
     return body
 
 
@@ -200,13 +203,13 @@ def _controlled_paths(body: JsonObject) -> tuple[Path, ...]:
     )
 
 
-def _keep_live(target: Json, live: Json, path: Path) -> None:
+def _keep_live(target: Json, live: Json, path: Path, items_by_name: _ItemsByName) -> None:
     for token in path[:-1]:
-        target, live = _child(target, live, token)
+        target, live = _child(target, live, token, items_by_name)
         if target is None:
             return
     last = path[-1]
-    _, value = _child(target, live, last)
+    _, value = _child(target, live, last, items_by_name)
     if isinstance(target, dict) and last in target:
         if value is None:
             del target[last]
@@ -216,17 +219,19 @@ def _keep_live(target: Json, live: Json, path: Path) -> None:
         target[int(last)] = value
 
 
-def _child(target: Json, live: Json, token: str) -> tuple[Json, Json]:
+def _child(target: Json, live: Json, token: str, items_by_name: _ItemsByName) -> tuple[Json, Json]:
     if isinstance(target, dict):
         return target.get(token), live.get(token) if isinstance(live, dict) else None
     if isinstance(target, list) and token.isdecimal() and int(token) < len(target):
         index = int(token)
-        others = live if isinstance(live, list) else []
+        if not isinstance(live, list):
+            return target[index], None
         name = _name(target[index])
-        same = next((each for each in others if name and _name(each) == name), None)
-        if not name and index < len(others):
-            same = others[index]
-        return target[index], same
+        if not name:
+            return target[index], live[index] if index < len(live) else None
+        if id(live) not in items_by_name:  # the first one of a name counts
+            items_by_name[id(live)] = {_name(each): each for each in reversed(live)}
+        return target[index], items_by_name[id(live)].get(name)
     return None, None
 
 

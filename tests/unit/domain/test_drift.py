@@ -246,6 +246,12 @@ def test_up_to_a_hundred_pointers_of_ten_thousand_characters_are_taken() -> None
     assert parse_ignored(annotated("/" + "a" * 9_999)).error == ""
 
 
+def test_of_live_items_with_one_name_the_first_one_counts() -> None:
+    applied: JsonObject = {"list": [{"name": "a", "x": 1}]}
+    live: JsonObject = {"list": [{"name": "a", "x": 2}, {"name": "a", "x": 3}]}
+    assert with_live_values(applied, live, [("list", "0", "x")]) == {"list": [{"name": "a", "x": 2}]}
+
+
 def test_an_item_beyond_the_live_list_keeps_nothing() -> None:
     applied: JsonObject = {"list": [{"x": 1}, {"x": 2}, 3]}
     live: JsonObject = {"list": [{"x": 5}]}
