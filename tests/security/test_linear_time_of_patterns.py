@@ -56,6 +56,7 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "domain.control_characters._IN_TEXT": ("\x00",),
     "domain.control_characters._LONE_SURROGATE": ("\ud800",),
     "domain.drift._POINTER": ("/a", "/", "~0", "/~1"),
+    "domain.drift._INDEX": ("0", "1"),
     "domain.health.revisions._PROGRESS_OF_REPLICASET": ('ReplicaSet "', 'ReplicaSet "a', '"a" '),
     "domain.naming._LABEL_VALUE": ("a-", "_"),
     "domain.naming._NON_ALPHANUMERIC": ("-", "a-"),

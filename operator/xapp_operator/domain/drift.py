@@ -37,6 +37,7 @@ _ItemsByName: TypeAlias = dict[int, dict[str, Json]]
 """Items of lists of the live object, by the identity of the list, which stays the same meanwhile."""
 
 _POINTER: Final = re.compile(r"(?:/(?:[^~/]|~[01])*)+")
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")  # RFC 6901, and no number that is too long for int
 _COMPARED_METADATA: Final = ("labels", "annotations", "finalizers", "ownerReferences")
 _OWN_LABELS: Final[tuple[Path, ...]] = tuple(
     ("metadata", part, key) for part in ("labels", "annotations") for key in sorted(OWN_KEYS)
@@ -222,7 +223,7 @@ def _keep_live(target: Json, live: Json, path: Path, items_by_name: _ItemsByName
 def _child(target: Json, live: Json, token: str, items_by_name: _ItemsByName) -> tuple[Json, Json]:
     if isinstance(target, dict):
         return target.get(token), live.get(token) if isinstance(live, dict) else None
-    if isinstance(target, list) and token.isdecimal() and int(token) < len(target):
+    if isinstance(target, list) and _INDEX.fullmatch(token) and int(token) < len(target):
         index = int(token)
         if not isinstance(live, list):
             return target[index], None

@@ -255,5 +255,5 @@ def test_of_live_items_with_one_name_the_first_one_counts() -> None:
 def test_an_item_beyond_the_live_list_keeps_nothing() -> None:
     applied: JsonObject = {"list": [{"x": 1}, {"x": 2}, 3]}
     live: JsonObject = {"list": [{"x": 5}]}
-    kept = (("list", "1", "x"), ("list", "2"), ("list", "3"), ("list", "x"))
+    kept = (("list", "1", "x"), ("list", "2"), ("list", "3"), ("list", "x"), ("list", "9" * 5000), ("list", "00", "x"))
     assert with_live_values(applied, live, kept) == {"list": [{"x": 1}, {}, 3]}
