@@ -15,6 +15,10 @@ JUMP_SECONDS: Final = 1.0
 """A smaller difference between the two clocks is no jump."""
 PERIODS_KEPT: Final = 100
 """So many periods between jumps are remembered."""
+AGREEMENT_SECONDS: Final = 5.0
+"""A smaller difference to the clock of a server is none: its times are in whole seconds, and responses take a while."""
+DISAGREEMENT_SECONDS: Final = 10.0
+"""The clock of a server is followed after it has disagreed for so long: one late response proves nothing."""
 
 
 class Clock(Protocol):
@@ -38,6 +42,43 @@ class SystemClock:
 
 
 SYSTEM_CLOCK: Final = SystemClock()
+
+
+class ServerClock:
+    """The clock of a server, as its responses tell it; until the first one, that of this machine.
+
+    What others have written is as old as the server's clock says, however wrong the clock of this machine is. While
+    both agree, it is that of this machine. From the first response on, nobody can set it but the server.
+
+    Servers behind one address may disagree. Then the first one is followed, as long as any response agrees with it, or
+    the one that agrees with this machine.
+    """
+
+    def __init__(self, machine: Clock) -> None:
+        self._machine = machine
+        self._offset: float | None = None  # of the server's clock to the monotonic clock; None: not known yet
+        self._disagrees_since: float | None = None
+
+    def now(self) -> float:
+        return self._machine.now() if self._offset is None else self._machine.monotonic() + self._offset
+
+    def monotonic(self) -> float:
+        return self._machine.monotonic()
+
+    def learn(self, told: float) -> None:
+        """Take note of what the server has told just now: the time in whole seconds since the epoch."""
+        server_now, machine_now, monotonic = told + 0.5, self._machine.now(), self.monotonic()
+        if self._offset is not None and abs(server_now - self.now()) <= AGREEMENT_SECONDS:
+            self._disagrees_since = None
+            return
+        agrees = abs(server_now - machine_now) <= AGREEMENT_SECONDS
+        if self._offset is not None and not agrees:
+            if self._disagrees_since is None:
+                self._disagrees_since = monotonic
+            if monotonic - self._disagrees_since < DISAGREEMENT_SECONDS:
+                return
+        self._offset = (machine_now if agrees else server_now) - monotonic
+        self._disagrees_since = None
 
 
 @dataclass(slots=True)

@@ -65,13 +65,13 @@ class KubeClient:
         self.discovery = discovery or Discovery(self._fetch_discovery)
 
     @classmethod
-    async def connect(cls, settings: Settings) -> Self:
+    async def connect(cls, settings: Settings, *, on_server_time: Callable[[float], None] | None = None) -> Self:
         """Return a client for the cluster of `settings.kubeconfig`, of `~/.kube/config`, or of this pod.
 
         Raises:
             KubeError: when there is no usable configuration. No request is made yet.
         """
-        return cls(ApiTransport(await ClusterCredentials.load(settings)))
+        return cls(ApiTransport(await ClusterCredentials.load(settings), on_server_time=on_server_time))
 
     async def __aenter__(self) -> Self:
         return self

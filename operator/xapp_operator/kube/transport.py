@@ -15,6 +15,8 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from ssl import SSLContext
 from typing import Final
@@ -23,6 +25,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
+from xapp_operator.api.names import GROUP
 from xapp_operator.common.response_heads import bound_response_heads
 from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.errors import ApiUnavailable, Unauthenticated
@@ -45,6 +48,8 @@ CALL_CONNECTIONS: Final = 100
 READ_BUFFER_BYTES: Final = 256 * 1024
 ERROR_BODY_MAX_BYTES: Final = 64 * 1024
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+OWN_PATHS: Final = ("/api/v1/", f"/apis/{GROUP}/", "/apis/coordination.k8s.io/")
+"""What the API server serves itself: the Date of a response of an aggregated API is that of another server."""
 
 _TOKEN_PATTERN: Final = re.compile("[!-~]+")
 
@@ -138,8 +143,16 @@ class ApiResponse:
 class ApiTransport:
     """The connection pools to one API server; every client made from one `KubeClient` shares them."""
 
-    def __init__(self, credentials: ClusterCredentials) -> None:
+    def __init__(
+        self, credentials: ClusterCredentials, *, on_server_time: Callable[[float], None] | None = None
+    ) -> None:
+        """Connect with `credentials`.
+
+        `on_server_time` is called with the time of the API server, in whole seconds since the epoch, when a response
+        begins.
+        """
         self.credentials = credentials
+        self._on_server_time = on_server_time
         self._sessions: dict[tuple[SSLContext | None, bool], aiohttp.ClientSession] = {}
         self._closed = False
 
@@ -202,6 +215,7 @@ class ApiTransport:
                 response = await self._start_request(request, identity=identity, client_timeout=timeout, streaming=True)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise connection_error(error) from error
+            self._note_server_time(request, response.status, response.headers)
             async with response:
                 if response.status == HTTPStatus.UNAUTHORIZED and identity.uses_own_credentials and not is_last:
                     await self.credentials.refresh()
@@ -258,7 +272,23 @@ class ApiTransport:
         async with await self._start_request(
             request, identity=identity, client_timeout=timeout, streaming=False
         ) as response:
+            self._note_server_time(request, response.status, response.headers)
             return ApiResponse(response.status, response.headers, await response.read())
+
+    def _note_server_time(self, request: ApiRequest, status: int, headers: Mapping[str, str]) -> None:
+        """Pass the Date of a response on (RFC 9110, section 6.6.1), unless another server may have set it.
+
+        An error may be that of a proxy, or of a load balancer.
+        """
+        if self._on_server_time is None or status >= HTTPStatus.MULTIPLE_CHOICES:
+            return
+        if not request.path.startswith(OWN_PATHS):
+            return
+        try:
+            told = parsedate_to_datetime(headers.get("Date", ""))
+        except (ValueError, OverflowError):
+            return
+        self._on_server_time(told.replace(tzinfo=UTC).timestamp())
 
     async def _start_request(
         self, request: ApiRequest, *, identity: RequestIdentity, client_timeout: aiohttp.ClientTimeout, streaming: bool

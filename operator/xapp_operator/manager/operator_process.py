@@ -10,6 +10,7 @@ import signal
 from contextlib import AsyncExitStack, aclosing
 from typing import Final
 
+from xapp_operator.common.clock import SYSTEM_CLOCK, ServerClock
 from xapp_operator.common.event_loop import new_event_loop
 from xapp_operator.common.waiting import run_unless_stopped
 from xapp_operator.config import Settings
@@ -66,7 +67,9 @@ async def _run_until(stop: asyncio.Event, lost: asyncio.Event, settings: Setting
 
     install_signal_handlers()
     async with AsyncExitStack() as stack:
-        kube = await stack.enter_async_context(await KubeClient.connect(settings))
+        # The times in objects are the API server's. It tells its own with each response, first with that for the Lease.
+        clock = ServerClock(SYSTEM_CLOCK)
+        kube = await stack.enter_async_context(await KubeClient.connect(settings, on_server_time=clock.learn))
         probe = await stack.enter_async_context(ProbeServer(settings, METRICS))
         metrics_server = await stack.enter_async_context(MetricsServer(settings))
         watchdog = HelmWatchdog(
@@ -87,7 +90,7 @@ async def _run_until(stop: asyncio.Event, lost: asyncio.Event, settings: Setting
             runtime_client = kube.writing_while(lambda: elector.is_leader)
         if not await run_unless_stopped(stop, _wait_for_crds(kube, settings)):
             return
-        runtime = OperatorRuntime(runtime_client, settings, METRICS, start_helm=watchdog.run_process)
+        runtime = OperatorRuntime(runtime_client, settings, METRICS, clock=clock, start_helm=watchdog.run_process)
         await stack.enter_async_context(watchdog.watching(runtime.helm_folder))
         if not await run_unless_stopped(stop, stack.enter_async_context(runtime)):
             return

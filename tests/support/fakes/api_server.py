@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, I
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from email.utils import formatdate
 from urllib.parse import unquote
 
 import orjson
@@ -24,6 +25,7 @@ from tests.support.fakes.field_managers import fields_of, hand_over, managed_fie
 from tests.support.fakes.json_patch import Json, apply, merge, selects, selects_fields
 from tests.support.fakes.kinds import DISCOVERY, KINDS, WITH_GENERATION, WITH_STATUS
 from tests.support.fakes.list_keys import repeated_name, with_defaults
+from tests.support.fakes.metadata import SERVER_METADATA, kept_metadata
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.kube.api_errors import error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials
@@ -231,7 +233,7 @@ class FakeApiServer:
         changed["metadata"] = {
             key: value
             for key, value in changed["metadata"].items()
-            if key in body["metadata"] or key in _SERVER_METADATA
+            if key in body["metadata"] or key in SERVER_METADATA
         }
         return self._update(target, before, changed, dry_run=dry_run, manager=manager)
 
@@ -281,7 +283,7 @@ class FakeApiServer:
     # Storage
 
     def _update(self, target: Target, before: Json, changed: Json, *, dry_run: bool, manager: str = "") -> Json:
-        metadata = _kept_metadata(before, changed)
+        metadata = kept_metadata(before, changed)
         changed = with_defaults({**changed, "metadata": metadata})
         if target.subresource == "status":
             changed = {**before, "status": changed.get("status", {})}
@@ -348,22 +350,13 @@ class FakeApiServer:
     def _document(self, path: str) -> Json | None:
         return {"gitVersion": "v1.36.3"} if path == "/version" else DISCOVERY.get(path)
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a response that begins now."""
+        return {"Date": formatdate(self._clock.now(), usegmt=True)}
+
     def _timestamp(self) -> str:
         return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-_SERVER_METADATA = ("uid", "creationTimestamp", "generation", "namespace", "name", "deletionTimestamp")
-"""What no update changes."""
-
-
-def _kept_metadata(before: Json, changed: Json) -> Json:
-    metadata = {**changed["metadata"]}
-    for name in _SERVER_METADATA:
-        if name in before["metadata"]:
-            metadata[name] = before["metadata"][name]
-    if not metadata.get("finalizers"):
-        metadata.pop("finalizers", None)
-    return metadata
 
 
 class FakeTransport(ApiTransport):
@@ -377,12 +370,13 @@ class FakeTransport(ApiTransport):
         around_write: Callable[[ApiRequest], Callable[[], None]] = lambda _: lambda: None,
         refuse: Callable[[ApiRequest], None] = lambda _: None,
         on_response: Iterable[Callable[[ApiRequest, ApiResponse, RequestIdentity], None]] = (),
+        on_server_time: Callable[[float], None] | None = None,
     ) -> None:
         """Connect; `around_write` is called before each write, and what it returns after it.
 
         `refuse` is called with each request, and may raise Refused; `on_response` with each response.
         """
-        super().__init__(credentials)
+        super().__init__(credentials, on_server_time=on_server_time)
         self._server = server
         self._refuse = refuse
         self.latency: Callable[[ApiRequest], float] = lambda _: 0.0
@@ -398,7 +392,7 @@ class FakeTransport(ApiTransport):
         done = self._around_write(request) if request.method not in _READS else None
         try:
             self._refuse(request)
-            response = ApiResponse(200, {}, orjson.dumps(self._server.handle(request)))
+            response = ApiResponse(200, self._server.headers, orjson.dumps(self._server.handle(request)))
         except Refused as refused:
             response = ApiResponse(refused.code, {}, orjson.dumps(refused.body))
         for listener in self._on_response:
@@ -407,6 +401,7 @@ class FakeTransport(ApiTransport):
             done()
         if (seconds := self.response_latency(request)) > 0:
             await asyncio.sleep(seconds)
+        self._note_server_time(request, response.status, response.headers)
         return response
 
     @asynccontextmanager
@@ -418,6 +413,7 @@ class FakeTransport(ApiTransport):
             chunks = self._server.watch(request)
         except Refused as refused:
             raise error_from_response(refused.code, orjson.dumps(refused.body), path=request.path) from None
+        self._note_server_time(request, 200, self._server.headers)
         try:
             yield chunks
         finally:

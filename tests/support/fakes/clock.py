@@ -45,6 +45,20 @@ class FakeClock:
         self._elapsed += seconds
 
 
+class WrongClock:
+    """The clock of a machine that is so many seconds ahead of another clock; negative: behind."""
+
+    def __init__(self, right: FakeClock, *, ahead: float = 0.0) -> None:
+        self._right = right
+        self.ahead = ahead
+
+    def now(self) -> float:
+        return self._right.now() + self.ahead
+
+    def monotonic(self) -> float:
+        return self._right.monotonic()
+
+
 class _NoWaiting(selectors.SelectSelector):
     def __init__(self, clock: FakeClock) -> None:
         super().__init__()

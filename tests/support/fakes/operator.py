@@ -16,12 +16,13 @@ from typing import Any
 from kubernetes.aio.client import Configuration
 
 from tests.support.fakes.api_server import FakeApiServer, FakeTransport, Target
-from tests.support.fakes.clock import FakeClock
+from tests.support.fakes.clock import FakeClock, WrongClock
 from tests.support.fakes.helm import FakeHelm
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.kopf import KopfStandIn
 from tests.support.fakes.kubelet import run_pods
 from xapp_operator.common.bounded_process import ProcessStarter
+from xapp_operator.common.clock import ServerClock
 from xapp_operator.config import Settings
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.credentials import ClusterCredentials
@@ -87,7 +88,9 @@ class FakeCluster:
     def __post_init__(self) -> None:
         self.server = FakeApiServer(self.clock)
         self.server.create(Target("", "v1", "namespaces"), {"metadata": {"name": NAMESPACE}})
-        self.helm = FakeHelm(self.server, self.clock, around_write=self._around_write)
+        self.machine = WrongClock(self.clock)
+        """The clock of the machine on which the operator and its helm run."""
+        self.helm = FakeHelm(self.server, self.machine, around_write=self._around_write)
         self.start_helm: ProcessStarter = self.helm
         self.server.on_stored.append(self._run_controllers)
         run_pods(self.server)
@@ -139,17 +142,20 @@ class FakeCluster:
                 raise Killed
             return self._around_write(f"{request.method} {request.path}")
 
+        clock = ServerClock(self.machine)
+        clock.learn(int(self.clock.now()))  # from the responses for its Lease and the CRDs
         self.transport = FakeTransport(
             self.server,
             self._credentials,
             around_write=around_write,
             refuse=self._check_request,
             on_response=self.on_response,
+            on_server_time=clock.learn,
         )
         self.transport.latency = self._find_latency
         self.transport.response_latency = self._find_response_latency
         async with KubeClient(self.transport) as kube:
-            runtime = OperatorRuntime(kube, self.settings, Metrics(), clock=self.clock, start_helm=self.start_helm)
+            runtime = OperatorRuntime(kube, self.settings, Metrics(), clock=clock, start_helm=self.start_helm)
             self.runtime = runtime
             async with runtime:
                 await KopfStandIn(kube, runtime).run()

@@ -1,11 +1,18 @@
-"""The clock that remembers its jumps."""
+"""The clock that remembers its jumps, and the one that a server tells."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.support.fakes.clock import START, FakeClock
-from xapp_operator.common.clock import JUMP_SECONDS, PERIODS_KEPT, JumpAwareClock
+from tests.support.fakes.clock import START, FakeClock, WrongClock
+from xapp_operator.common.clock import (
+    AGREEMENT_SECONDS,
+    DISAGREEMENT_SECONDS,
+    JUMP_SECONDS,
+    PERIODS_KEPT,
+    JumpAwareClock,
+    ServerClock,
+)
 
 HOUR = 3600.0
 
@@ -124,3 +131,102 @@ def test_the_oldest_of_many_jumps_are_forgotten(clocks: MachineClocks) -> None:
         clocks.tell(jump=HOUR)
     assert clocks.jump_aware.corrected(first) == first
     assert clocks.age(second) == 10.0 * (PERIODS_KEPT - 1)
+
+
+class Server:
+    """A server, and a client of it whose machine has a clock of its own."""
+
+    def __init__(self, *, ahead: float = 0.0) -> None:
+        self.clock = FakeClock()
+        self.machine = WrongClock(self.clock, ahead=ahead)
+        self.told = ServerClock(self.machine)
+
+    def answer(self, *, after: float = 0.0, wrong: float = 0.0) -> None:
+        """Tell the time in a response; `wrong` is how much another server behind the same address is ahead."""
+        self.clock.advance(after)
+        self.told.learn(int(self.clock.now() + wrong))
+
+    def error(self) -> float:
+        """Return by how much the client takes it for later than it is."""
+        return self.told.now() - self.clock.now()
+
+
+@pytest.mark.parametrize("ahead", [HOUR, -HOUR])
+def test_before_the_first_response_the_clock_is_that_of_the_machine(ahead: float) -> None:
+    assert Server(ahead=ahead).error() == ahead
+
+
+@pytest.mark.parametrize("ahead", [HOUR, -HOUR, 2 * AGREEMENT_SECONDS, -2 * AGREEMENT_SECONDS])
+def test_a_wrong_clock_is_right_after_the_first_response(ahead: float) -> None:
+    server = Server(ahead=ahead)
+    server.answer(after=1000.75)
+    assert abs(server.error()) <= 0.5
+    assert server.told.monotonic() == server.clock.monotonic()
+
+
+@pytest.mark.parametrize("ahead", [0.0, AGREEMENT_SECONDS - 1.0, 1.0 - AGREEMENT_SECONDS])
+def test_a_small_difference_is_none(ahead: float) -> None:
+    server = Server(ahead=ahead)
+    for _ in range(10):
+        server.answer(after=10.25)
+        assert server.error() == ahead
+
+
+def test_who_sets_the_clock_of_the_machine_changes_nothing() -> None:
+    server = Server()
+    server.answer()
+    server.machine.ahead = HOUR
+    assert server.error() == 0.0
+    server.answer(after=DISAGREEMENT_SECONDS)
+    server.answer(after=DISAGREEMENT_SECONDS)
+    assert server.error() == 0.0
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR])
+def test_a_server_whose_clock_is_set_is_followed_when_it_says_so_for_long(jump: float) -> None:
+    server = Server()
+    server.answer()
+    server.clock.offset += jump
+    server.machine.ahead -= jump
+    server.answer(after=DISAGREEMENT_SECONDS)
+    server.answer(after=DISAGREEMENT_SECONDS - 1.0)
+    assert server.error() == -jump
+    server.answer(after=1.0)
+    assert abs(server.error()) <= 0.5
+
+
+def test_a_server_whose_clock_is_set_together_with_that_of_the_machine_is_followed_at_once() -> None:
+    server = Server()
+    server.answer()
+    server.clock.offset += HOUR
+    server.answer()
+    assert server.error() == 0.0
+
+
+@pytest.mark.parametrize("wrong", [HOUR, -HOUR])
+def test_another_server_is_not_followed_while_the_first_one_answers(wrong: float) -> None:
+    server = Server()
+    server.answer()
+    for _ in range(10):
+        server.answer(after=DISAGREEMENT_SECONDS - 1.0, wrong=wrong)
+        server.answer(after=DISAGREEMENT_SECONDS - 1.0)
+        assert server.error() == 0.0
+
+
+def test_late_responses_that_are_far_apart_prove_nothing() -> None:
+    server = Server()
+    server.answer()
+    for _ in range(10):
+        server.answer(after=HOUR, wrong=-60.0)
+        server.answer()
+        assert server.error() == 0.0
+
+
+def test_of_two_servers_that_disagree_the_one_is_followed_that_agrees_with_the_machine() -> None:
+    server = Server()
+    server.answer(wrong=HOUR)
+    assert server.error() == pytest.approx(HOUR, abs=0.5)
+    server.answer()
+    assert server.error() == 0.0
+    server.answer(wrong=HOUR)
+    assert server.error() == 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import ssl
 from collections.abc import Callable, Coroutine
@@ -14,7 +15,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from kubernetes.aio.client import Configuration
 
 from tests.support.fakes.clock import FakeClock, FakeTimeLoop
-from xapp_operator.errors import AccessDenied, ApiUnavailable
+from xapp_operator.errors import AccessDenied, ApiUnavailable, KubeError
 from xapp_operator.kube import transport
 from xapp_operator.kube.credentials import ClusterCredentials, TlsConfig
 from xapp_operator.kube.transport import OWN_IDENTITY, ApiRequest, ApiResponse, ApiTransport, RequestIdentity
@@ -25,6 +26,7 @@ _KEY = ConnectionKey("a", 1, False, True, None, None, None)
 CANNOT_CONNECT = aiohttp.ClientConnectorError(_KEY, OSError("refused"))
 CANNOT_TRUST = aiohttp.ClientConnectorSSLError(_KEY, OSError("certificate"))
 BROKE_OFF = aiohttp.ServerDisconnectedError()
+DATE, SECONDS = "Mon, 30 Nov 2026 12:00:00 GMT", 1_796_040_000.0
 
 
 class Response:
@@ -64,6 +66,7 @@ class Server:
         self.options: list[dict[str, Any]] = []
         self.sessions: list[Session] = []
         self.refreshes = 0
+        self.told: list[float] = []
         self.clock = FakeClock()
         self.transport: ApiTransport | None = None
 
@@ -85,7 +88,7 @@ class Server:
     def connect(self) -> ApiTransport:
         configuration = Configuration(host="http://192.0.2.1:6443")
         credentials = ClusterCredentials(configuration, refresh=self.refresh, first_refresh=1e9, kubeconfig_path="/x")
-        self.transport = ApiTransport(credentials)
+        self.transport = ApiTransport(credentials, on_server_time=self.told.append)
         return self.transport
 
     def pauses(self) -> list[float]:
@@ -462,3 +465,36 @@ def test_a_request_may_be_sent_again_until_the_last_moment(
         assert server.times == [0, seconds]
 
     run(server, test)
+
+
+@pytest.mark.parametrize(
+    ("path", "response", "told"),
+    [
+        ("/api/v1/namespaces/ns/secrets", Response(Date=DATE), [SECONDS]),
+        ("/apis/xapp-operator.io/v1alpha1/xapps", Response(201, Date=DATE), [SECONDS]),
+        ("/apis/coordination.k8s.io/v1/namespaces/ns/leases/a", Response(Date=DATE), [SECONDS]),
+        ("/apis/metrics.k8s.io/v1beta1/pods", Response(Date=DATE), []),
+        ("/api/v1/pods", Response(503, Date=DATE), []),
+        ("/api/v1/pods", Response(), []),
+        ("/api/v1/pods", Response(Date="yesterday"), []),
+        ("/api/v1/pods", Response(Date=f"Mon, 30 Nov {'9' * 30} 12:00:00 GMT"), []),
+    ],
+)
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_the_time_of_the_api_server_is_passed_on(
+    run: Run, path: str, response: Response, told: list[float], is_stream: bool
+) -> None:
+    """Only of responses that no other server may have made: a proxy, a load balancer, an aggregated API."""
+    server = Server(response)
+
+    async def test(made: ApiTransport) -> None:
+        request = ApiRequest("GET", path)
+        if not is_stream:
+            await made.send(request, identity=OWN_IDENTITY)
+            return
+        with contextlib.suppress(KubeError):
+            async with made.stream(request, identity=OWN_IDENTITY, read_timeout=None) as chunks:
+                assert [each async for each in chunks] == [b"{}"]
+
+    run(server, test)
+    assert server.told == told * len(server.times)

@@ -263,8 +263,12 @@ class Attempt:
         return self.action == UNINSTALL and self.outcome not in HELM_SUCCEEDED
 
     def begun(self, now: float) -> Attempt:
-        """Return the attempt, which has waited for a place until `now`: that does not count towards the timeout."""
-        return replace(self, first_at=self.first_at + (now - self.last_at), last_at=now)
+        """Return the attempt, which has waited for a place until `now`: that does not count towards the timeout.
+
+        If the clock was set back meanwhile, nothing that it did lies in the future.
+        """
+        waited = max(now - self.last_at, 0.0)
+        return replace(self, first_at=min(self.first_at + waited, now), last_at=now)
 
 
 def find_known_digests(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Set
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
@@ -15,14 +16,17 @@ from xapp_operator.domain.planning.plan_input import (
     ROLLBACK,
     SUPERSEDED,
     UPGRADE,
+    Attempt,
     Digests,
     ObservedRelease,
 )
 from xapp_operator.helm.releases.release_index import RevisionInfo
-from xapp_operator.reconcile.status.status_draft import StatusDraft
+from xapp_operator.reconcile.status.status_draft import StatusDraft, utc
 from xapp_operator.reconcile.work.work_queue import NamespacedName
 
 UNSETTLED_SECONDS: Final = 60.0
+CREATION_SECONDS: Final = 60.0
+"""So long before it creates the record of a revision, helm may take the time of it."""
 FAILURE_MAX: Final = 512
 """Characters of the error of a revision that failed; conditions and events tell more of the last one."""
 _INTERRUPTED: Final = "interrupted before it was over"
@@ -67,19 +71,20 @@ def build_history(
     The digests of those that were deployed, or failed, stay as they were found then: see `find_digests`.
     """
     known = {revision.revision: revision for revision in draft.history}
-    before, uids = tuple(known), {info.revision: info.secret_uid for info in stored}
+    before, infos = tuple(known), {info.revision: info for info in stored}
     if release.revision is not None and release.revision not in known:
         # Of a release that was adopted, or whose status was lost, nobody knows whether it was healthy before.
         is_new = draft.attempt is not None and release.revision > max(known, default=0)
+        info = infos.get(release.revision)
         known[release.revision] = RevisionStatus(
             revision=release.revision,
-            secret_uid=uids.get(release.revision) or None,
+            secret_uid=None if info is None else info.secret_uid or None,
             status=DEPLOYED,
             chart=release.chart,
             chart_version=release.chart_version,
             app_version=release.app_version,
             action=_action_of(release, draft),
-            deployed_at=release.last_deployed,
+            deployed_at=_find_deployed_at(release, draft.attempt, info),
             description=release.description,
             was_healthy=False if is_new else None,
         )
@@ -89,6 +94,17 @@ def build_history(
         )
         for info in sorted(stored, key=lambda info: -info.revision)
     )
+
+
+def _find_deployed_at(release: ReleaseStatus, attempt: Attempt | None, info: RevisionInfo | None) -> datetime | None:
+    """Return when the deployed revision was made: helm tells it, but the clock of its machine may be wrong.
+
+    A record that was created since the last attempt began is no copy of an old one, such as one from a backup.
+    """
+    told = release.last_deployed
+    if told is None or attempt is None or info is None or info.created < int(attempt.first_at):
+        return told
+    return told if abs(told.timestamp() - info.created) <= CREATION_SECONDS else utc(info.created)
 
 
 def with_failed_revision(

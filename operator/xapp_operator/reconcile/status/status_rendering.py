@@ -212,21 +212,24 @@ def _failure_of_helm(rollback: Attempt) -> RollbackCause | None:
 
 def _was_rolled_back(draft: StatusDraft) -> bool:
     """Return whether the last step was a rollback that nobody asked for: the attempt is the upgrade that it undid."""
-    attempt, deployed_at = draft.attempt, draft.release.last_deployed
+    attempt, step = draft.attempt, _deployed_step(draft)
     undone = (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY)
-    if attempt is None or attempt.action != UPGRADE or attempt.outcome not in undone or deployed_at is None:
+    if attempt is None or attempt.action != UPGRADE or attempt.outcome not in undone:
         return False
-    return _action_in_history(draft) == ROLLBACK and int(deployed_at.timestamp()) >= int(attempt.first_at)
+    if step is None or step.action != ROLLBACK:
+        return False
+    deployed_at = step.deployed_at or draft.release.last_deployed
+    return deployed_at is not None and int(deployed_at.timestamp()) >= int(attempt.first_at)
 
 
 def _success_reason(draft: StatusDraft) -> str:
     """Return the reason of the step that made the release; without an attempt, the history tells which it was."""
-    action = draft.attempt.action if draft.attempt is not None else None
-    return SUCCESS_REASONS.get(action or _action_in_history(draft) or "", Reason.INSTALL_SUCCEEDED)
+    step = draft.attempt or _deployed_step(draft)
+    return SUCCESS_REASONS.get((step.action if step else None) or "", Reason.INSTALL_SUCCEEDED)
 
 
-def _action_in_history(draft: StatusDraft) -> str | None:
-    return next((each.action for each in draft.history if each.revision == draft.release.revision), None)
+def _deployed_step(draft: StatusDraft) -> RevisionStatus | None:
+    return next((each for each in draft.history if each.revision == draft.release.revision), None)
 
 
 def _set_tested(conditions: ConditionSet, draft: StatusDraft) -> None:
