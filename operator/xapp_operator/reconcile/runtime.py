@@ -95,7 +95,7 @@ class OperatorRuntime:
         self._secrets = SecretWatch(kube, settings, on_status=self._on_secret_watch_status, clock=clock)
         self._releases = ReleaseWatch(kube, self._secrets, on_change=self._on_release_change, clock=clock)
         self._references = ReferencedObjects(kube, settings, secrets=self._secrets, on_change=self._on_reference_change)
-        self._archives = ChartArchives(kube, settings, on_change=self._on_reference_change)
+        self._archives = ChartArchives(kube, settings, on_change=self._on_reference_change, clock=clock)
         self._monitor = XAppMonitor(
             kube, settings, on_change=self._on_object_change, is_secret_watched=self._secrets.is_watched
         )
@@ -103,7 +103,7 @@ class OperatorRuntime:
         self._networks = ClusterNetworks(kube, settings)
         self._charts = ChartSources(settings, clock=clock.monotonic, denied_networks=self._networks.denied)
         self._archive_owners = ChartArchiveOwners(
-            kube, self._archives, is_used=self._is_archive_used, is_staying=self._is_staying
+            kube, self._archives, is_used=self._is_archive_used, is_staying=self._is_staying, clock=clock
         )
         impersonation = Impersonation(kube, settings)
         backoff = Backoff(settings.backoff_first_seconds, settings.backoff_max_seconds)

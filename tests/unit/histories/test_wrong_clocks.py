@@ -10,7 +10,7 @@ import pytest
 from tests.support.fakes.api_server import Refused
 from tests.support.fakes.clock import START
 from tests.support.fakes.helm import Fault
-from tests.support.fakes.histories import History, Play, run_history, xapp_body
+from tests.support.fakes.histories import STORED_CHART, History, Play, run_history, xapp_body
 from tests.support.fakes.operator import BROKEN
 from tests.unit.histories.test_removals import (
     CLUSTER_ROLES,
@@ -25,6 +25,7 @@ from tests.unit.histories.test_removals import (
 )
 from xapp_operator.config import Settings
 from xapp_operator.kube.transport import ApiRequest
+from xapp_operator.reconcile.runtime import UNOWNED_CHECK_SECONDS
 
 HOUR = 3600.0
 YEAR = 365 * 24 * HOUR
@@ -153,6 +154,21 @@ def test_an_upgrade_is_rolled_back_after_its_timeout(settings: Settings, ahead: 
         assert (released["status"], released["reason"]) == ("True", "RollbackSucceeded")
 
     run_history(settings, play)
+
+
+@wrong_clocks
+def test_a_chart_that_nobody_uses_stays_for_an_hour(settings: Settings, ahead: float) -> None:
+    def is_deleted(history: History) -> bool:
+        return history.cluster.server.find("chartarchives", STORED_CHART["metadata"]["name"]) is None
+
+    async def play(history: History) -> None:
+        await history.cluster.wait(5.0)
+        history.store_chart()
+        await history.cluster.wait(HOUR - 20.0)
+        assert not is_deleted(history)
+        assert await history.cluster.wait_for(lambda: is_deleted(history), seconds=UNOWNED_CHECK_SECONDS + 60.0)
+
+    run_with_wrong_clock(settings, play, ahead)
 
 
 @wrong_clocks

@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_KEEP, ANNOTATION_RELEASED_AT, API_VERSION, XAPP_KIND
+from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.common.text import RFC3339_FORMAT, rfc3339
 from xapp_operator.config import Settings
 from xapp_operator.errors import Conflict, KubeError, NotFound
@@ -55,9 +56,17 @@ class ArchiveOwnerChanges:
 class ChartArchives:
     """The ChartArchives of the watched namespaces, and which XApps own them."""
 
-    def __init__(self, kube: KubeClient, settings: Settings, *, on_change: Callable[[str, str, str], None]) -> None:
+    def __init__(
+        self,
+        kube: KubeClient,
+        settings: Settings,
+        *,
+        on_change: Callable[[str, str, str], None],
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
         """Prepare the watch; `on_change` is called with kind, namespace and name."""
         self._on_change = on_change
+        self._clock = clock
         self._archives: WatchCache[ArchiveInfo] = WatchCache(
             kube, CHART_ARCHIVES, transform=_archive_info, namespaces=settings.namespaces, metadata_only=True
         )
@@ -105,7 +114,7 @@ class ChartArchives:
 
     def unowned(self) -> list[tuple[str, str]]:
         """Return namespace and name of the ChartArchives that nobody has owned for an hour."""
-        now = datetime.now(UTC)
+        now = self._clock.now()
         return [(key.namespace, key.name) for key, found in self._archives.items() if _is_unowned(found, now)]
 
     def _on_archive(self, change: ChangeType, key: ObjectKey, found: ArchiveInfo) -> None:
@@ -132,6 +141,7 @@ class ChartArchiveOwners:
         *,
         is_used: Callable[[str, str], bool],
         is_staying: Callable[[str, str, str], bool],
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Write with `kube`.
 
@@ -140,11 +150,13 @@ class ChartArchiveOwners:
             archives: the watched ChartArchives.
             is_used: whether an XApp that is not being deleted refers to the ChartArchive of a namespace and name.
             is_staying: whether the XApp of a namespace, name and uid exists and is not being deleted.
+            clock: tells the time.
         """
         self._kube = kube
         self._archives = archives
         self._is_used = is_used
         self._is_staying = is_staying
+        self._clock = clock
         # XApps that share a chart would conflict with one another; other namespaces do not wait for them.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -189,7 +201,7 @@ class ChartArchiveOwners:
                 continue
             with contextlib.suppress(NotFound, Conflict):
                 found = await self._kube.get(CHART_ARCHIVES, name, namespace=namespace, metadata_only=True)
-                if _is_unowned(_archive_info(found), datetime.now(UTC)):
+                if _is_unowned(_archive_info(found), self._clock.now()):
                     await self._delete_unchanged(found)
 
     async def _delete_unchanged(self, found: JsonObject) -> None:
@@ -213,10 +225,11 @@ class ChartArchiveOwners:
                     "uid": xapp.metadata.uid,
                 }
             )
+        now = rfc3339(datetime.fromtimestamp(self._clock.now(), UTC))
         change: JsonObject = {
             "resourceVersion": text(metadata, "resourceVersion"),
             "ownerReferences": list[Json](owners),
-            "annotations": {ANNOTATION_RELEASED_AT: None if owners else rfc3339(datetime.now(UTC))},
+            "annotations": {ANNOTATION_RELEASED_AT: None if owners else now},
         }
         self._archives.store_written(
             await self._kube.patch(CHART_ARCHIVES, name, {"metadata": change}, namespace=namespace)
@@ -235,13 +248,13 @@ def _archive_info(body: JsonObject) -> ArchiveInfo:
     )
 
 
-def _is_unowned(info: ArchiveInfo, now: datetime) -> bool:
-    return not info.keep and not info.owner_uids and now - _unowned_since(info, now) >= UNOWNED_GRACE
+def _is_unowned(info: ArchiveInfo, now: float) -> bool:
+    return not info.keep and not info.owner_uids and now - _unowned_since(info, now) >= UNOWNED_GRACE.total_seconds()
 
 
-def _unowned_since(info: ArchiveInfo, now: datetime) -> datetime:
+def _unowned_since(info: ArchiveInfo, now: float) -> float:
     """Return when the last owner left; a time in the future, from a clock that jumped, counts as now."""
     for timestamp in (info.released_at, info.created_at):
         with contextlib.suppress(ValueError):  # anyone who may change the ChartArchive can write the annotation
-            return min(datetime.strptime(timestamp or "", RFC3339_FORMAT).replace(tzinfo=UTC), now)
+            return min(datetime.strptime(timestamp or "", RFC3339_FORMAT).replace(tzinfo=UTC).timestamp(), now)
     return now
