@@ -31,6 +31,13 @@ def test_a_wait_for_a_place_does_not_count_towards_the_timeout() -> None:
     assert waited.begun(NOW) == replace(waited, first_at=NOW - 5.0, last_at=NOW)
 
 
+def test_what_began_while_the_clock_was_set_back_has_not_begun_in_the_future() -> None:
+    waited = attempt(AttemptOutcome.RUNNING, first_at=NOW + 3600.0, last_at=NOW + 3605.0)
+    assert waited.begun(NOW) == replace(waited, first_at=NOW, last_at=NOW)
+    tried_before = attempt(AttemptOutcome.RUNNING, first_at=NOW - 20.0, last_at=NOW + 5.0)
+    assert tried_before.begun(NOW) == replace(tried_before, last_at=NOW)
+
+
 @pytest.mark.parametrize(
     ("action", "outcome", "cause", "ended"),
     [

@@ -137,6 +137,9 @@ def test_released_tells_of_the_rollback_of_an_upgrade(
     history = tuple(each.model_copy(update={"action": made_by}) for each in ROLLED_BACK)
     status = rendered(attempt=tried, release=deployed_at(at), history=history)
     assert told(status, "Released") == expected
+    history = tuple(each.model_copy(update={"deployed_at": deployed_at(at).last_deployed}) for each in history)
+    for wrong in (0.0, 10.0):  # the time of helm
+        assert told(rendered(attempt=tried, release=deployed_at(wrong), history=history), "Released") == expected
 
 
 @pytest.mark.parametrize(
