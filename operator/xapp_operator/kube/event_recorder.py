@@ -19,6 +19,7 @@ from cachetools import LRUCache
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
+from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.common.fair_queue import FairQueue
 from xapp_operator.common.text import rfc3339, shorten
 from xapp_operator.errors import AccessDenied, KubeError, NotFound
@@ -69,8 +70,9 @@ class EventRecorder:
     `async with` runs it, and posts the remaining events at the end.
     """
 
-    def __init__(self, client: KubeClient) -> None:
+    def __init__(self, client: KubeClient, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._client = client
+        self._clock = clock
         self._instance = socket.gethostname()
         self._queue: FairQueue[_QueuedEvent] = FairQueue(QUEUED_EVENTS_MAX)
         self._idle = asyncio.Event()
@@ -118,7 +120,8 @@ class EventRecorder:
         }
         key = _EventKey(text(metadata, "uid"), event_type, reason, shorten(message, MESSAGE_MAX_CHARACTERS))
         namespace = text(metadata, "namespace")
-        dropped = self._queue.put(namespace, _QueuedEvent(key, involved_object, rfc3339(datetime.now(UTC))))
+        now = rfc3339(datetime.fromtimestamp(self._clock.now(), UTC))
+        dropped = self._queue.put(namespace, _QueuedEvent(key, involved_object, now))
         self._idle.clear()
         if dropped is not None:
             about = dropped.involved_object

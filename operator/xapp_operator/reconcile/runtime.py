@@ -146,7 +146,7 @@ class OperatorRuntime:
             release_watch=self._releases,
             xapps=self._xapps,
             status_writer=StatusWriter(kube),
-            events=EventRecorder(kube),
+            events=EventRecorder(kube, clock=clock),
             queue=self._queue,
             workers=self._workers,
             metrics=metrics,

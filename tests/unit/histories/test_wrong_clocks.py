@@ -172,11 +172,12 @@ def test_a_chart_that_nobody_uses_stays_for_an_hour(settings: Settings, ahead: f
 
 
 @wrong_clocks
-def test_the_times_in_the_status_are_those_of_the_api_server(settings: Settings, ahead: float) -> None:
+def test_the_times_in_the_status_and_in_events_are_those_of_the_api_server(settings: Settings, ahead: float) -> None:
     async def play(history: History) -> None:
         await install(history)
         status = (history.cluster.xapp() or {})["status"]
         times = [status["lastAttempt"]["firstAt"], *(each["lastTransitionTime"] for each in status["conditions"])]
+        times += [each["lastTimestamp"] for each in history.cluster.server.all("events")]
         for time in times:
             assert 0.0 <= datetime.fromisoformat(time).timestamp() - START <= history.cluster.clock.monotonic()
 
