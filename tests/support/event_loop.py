@@ -1,11 +1,30 @@
-"""How long the event loop works without a pause, in processor time, so that a busy machine does not matter."""
+"""What the event loop works on, and how long without a pause: in processor time, as a busy machine does not matter."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
 from typing import Self
+
+
+@contextmanager
+def calls_in_this_thread(package: str) -> Iterator[set[str]]:
+    """Give the names of the functions of a package that this thread calls inside the `with` block."""
+    called: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and str(frame.f_globals.get("__name__")).startswith(f"{package}."):
+            called.add(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        yield called
+    finally:
+        sys.setprofile(None)
 
 
 class LoopWork:

@@ -1,7 +1,8 @@
 """Compares objects of a release with its stored manifest, with the identity of the XApp. It only reads.
 
 An object is read, and a server-side apply of its manifest is asked for as a dry run, as Helm's field manager. What
-would change is drift, apart from what `domain.drift` leaves out, and from replicas that something scales.
+would change is drift, apart from what `domain.drift` leaves out, and from replicas that something scales. Large objects
+are compared in a thread.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.json import JsonObject, encode_json, obj, text
 from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_IGNORE_DRIFT, HELM_RELEASE_NAME
+from xapp_operator.common.off_loop import run_sized
 from xapp_operator.domain.chart_values.yaml_values import MAX_NODES
 from xapp_operator.domain.drift import (
     MANAGERS_NAMED_MAX,
@@ -160,10 +162,10 @@ class ObjectComparer:
         if owner != self._xapp.release_name:
             path = format_pointer(("metadata", "annotations", HELM_RELEASE_NAME))
             return Comparison(replace(drifted, paths=(path,), refusal="it belongs to another release"))
-        fields = pack_helm_fields(live)
         if ignored.all:
             return Comparison()
-        if not ignored.error and manages_all(unpack_helm_fields(fields), body):
+        fields, all_managed = await run_sized(json_size(live, body), _managed_fields, live, body)
+        if all_managed and not ignored.error:
             return Comparison(managed=fields)
         preview = await preview_apply(self._client, resource, live, body, kept=ignored.paths, untouched=ignored.paths)
         return await self._compare_preview(live, body, preview, ignored, drifted)
@@ -173,9 +175,8 @@ class ObjectComparer:
     ) -> Comparison:
         if preview.desired is None:
             return await self._compare_refused(live, body, preview, ignored, drifted)
-        fields, removable = pack_helm_fields(live), preview.removable
-        live, desired = without_replaced(live, removable), without_replaced(preview.desired, removable)
-        differences = find_differences(live, desired, ignored=ignored.paths)
+        removable, size = preview.removable, json_size(live, preview.desired)
+        live, differences, managed = await run_sized(size, _compare_states, live, preview.desired, removable, ignored)
         drift = await self._find_drift(live, differences, ignored, drifted)
         if drift is not None and removable:
             drift = replace(drift, managers=_with_owners(drift.managers, removable), replaced=True)
@@ -183,8 +184,7 @@ class ObjectComparer:
             return Comparison(unknown=f"{drifted.kind} {drifted.name}: {_ignore_error(ignored)}")
         if any(each.path == REPLICAS for each in differences):
             return Comparison(drift, replicas_differ=True)
-        all_managed = drift is None and fields == pack_helm_fields(desired)
-        return Comparison(drift, managed=fields if all_managed and "stringData" not in body else b"")
+        return Comparison(drift, managed=b"" if "stringData" in body else managed)
 
     async def _compare_refused(
         self, live: JsonObject, body: JsonObject, preview: Preview, ignored: IgnoredDrift, drifted: DriftedObject
@@ -218,7 +218,7 @@ class ObjectComparer:
         return replace(
             drifted,
             paths=tuple(format_pointer(each.path) for each in differences),
-            managers=find_managers(live, differences),
+            managers=await run_sized(json_size(live), find_managers, live, differences),
             kept=kept,
             refusal=_ignore_error(ignored) if ignored.error else "",
         )
@@ -266,14 +266,38 @@ async def preview_apply(
     Raises:
         KubeError: when the API server does not answer, or refuses it for another reason than what is in the object.
     """
-    metadata, applied = obj(live, "metadata"), body_to_apply(body, live, kept)
+    metadata, size = obj(live, "metadata"), json_size(live, body)
+    applied = await run_sized(size, body_to_apply, body, live, kept)
     name, namespace = text(metadata, "name"), text(metadata, "namespace") or None
     try:
         desired = await client.preview_apply(resource, name, applied, namespace=namespace, field_manager=HELM_MANAGER)
     except Invalid as error:
-        replaced = find_replaced(live, applied, refused=[each.field for each in error.errors])
+        refused = [each.field for each in error.errors]
+        replaced = await run_sized(size, find_replaced, live, applied, refused=refused)
         return Preview(None, error, _protect(replaced, untouched))
-    return Preview(desired, replaced=_protect(find_replaced(live, applied, desired=desired), untouched))
+    replaced = await run_sized(size, find_replaced, live, applied, desired=desired)
+    return Preview(desired, replaced=_protect(replaced, untouched))
+
+
+def json_size(*bodies: JsonObject) -> int:
+    """Return the size of objects in bytes, which takes far less time to find than to compare them."""
+    return sum(len(encode_json(each)) for each in bodies)
+
+
+def _managed_fields(live: JsonObject, body: JsonObject) -> tuple[bytes, bool]:
+    """Return the fields that Helm manages, packed, and whether they are all of `body`."""
+    fields = pack_helm_fields(live)
+    return fields, manages_all(unpack_helm_fields(fields), body)
+
+
+def _compare_states(
+    live: JsonObject, desired: JsonObject, removable: tuple[ReplacedItem, ...], ignored: IgnoredDrift
+) -> tuple[JsonObject, list[Difference], bytes]:
+    """Return the object without `removable`, its differences, and the fields of Helm if an apply changes nothing."""
+    fields = pack_helm_fields(live)
+    live, desired = without_replaced(live, removable), without_replaced(desired, removable)
+    differences = find_differences(live, desired, ignored=ignored.paths)
+    return live, differences, b"" if differences or fields != pack_helm_fields(desired) else fields
 
 
 def _protect(replaced: tuple[ReplacedItem, ...], untouched: tuple[Path, ...]) -> tuple[ReplacedItem, ...]:

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.event_loop import calls_in_this_thread
 from tests.support.fakes.kinds import DISCOVERY, KINDS, discovery_of_kinds
 from tests.unit.kube.fake_cluster import FakeCluster
 from tests.unit.reconcile.xapps import xapp
 from xapp_operator.api.json import JsonObject
+from xapp_operator.common.off_loop import LOOP_MAX_BYTES
 from xapp_operator.domain.drift import DriftedObject
 from xapp_operator.errors import AccessDenied, ApiUnavailable, Conflict, FieldError, Invalid
 from xapp_operator.helm.applied_objects import AppliedObject
@@ -110,6 +112,17 @@ async def test_a_changed_field_is_named_with_who_changed_it(compared: Compared) 
     assert found.drift == DriftedObject("ConfigMap", "ns", "one", paths=("/data/a",), managers=found.drift.managers)
     assert (found.unknown, found.denied, found.managed) == ("", False, b"")
     assert compared.dry_runs == 1
+
+
+@pytest.mark.parametrize("large", [False, True])
+async def test_a_large_object_is_compared_in_a_thread(compared: Compared, large: bool) -> None:
+    body = manifest(data={"a": "b", "large": "x" * LOOP_MAX_BYTES if large else ""})
+    await compared.install(body)
+    await compared.edit({"data": {"a": "other"}})
+    with calls_in_this_thread("xapp_operator.domain") as called:
+        assert (await compared.compare(body)).drift
+    work = {"pack_helm_fields", "manages_all", "with_live_values", "find_replaced", "find_differences", "find_managers"}
+    assert work & called == (set() if large else work)
 
 
 async def test_an_equal_object_that_others_manage_has_no_drift(compared: Compared) -> None:

@@ -21,6 +21,7 @@ from typing import Final, TypeVar
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import HELM_RELEASE_NAME
+from xapp_operator.common.off_loop import run_sized
 from xapp_operator.common.text import escape_input
 from xapp_operator.domain.drift import EVERYTHING, Path, format_pointer, parse_ignored
 from xapp_operator.domain.replaced_items import ReplacedItem, hand_over
@@ -29,7 +30,7 @@ from xapp_operator.helm.applied_objects import AppliedObject
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 from xapp_operator.reconcile.drift import ManifestKey, load_applied
-from xapp_operator.reconcile.object_comparison import MAX_OBJECTS, preview_apply, retry_conflicts
+from xapp_operator.reconcile.object_comparison import MAX_OBJECTS, json_size, preview_apply, retry_conflicts
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 from xapp_operator.telemetry.logs import get_logger
@@ -74,11 +75,13 @@ async def take_over_lists(
         preview = await preview_apply(client, resource, taken_over.body, applied, kept=kept, untouched=untouched)
         if not preview.removable:
             return TakeoverResult(taken_over.body, taken_over.changed, preview.replaced)
-        metadata = obj(taken_over.body, "metadata")
+        metadata, version = obj(taken_over.body, "metadata"), text(applied, "apiVersion")
         change: JsonObject = {
             "uid": metadata.get("uid"),
             "resourceVersion": metadata.get("resourceVersion"),
-            "managedFields": hand_over(taken_over.body, preview.removable, api_version=text(applied, "apiVersion")),
+            "managedFields": await run_sized(
+                json_size(taken_over.body), hand_over, taken_over.body, preview.removable, api_version=version
+            ),
         }
         name, namespace = text(metadata, "name"), text(metadata, "namespace") or None
         body = await client.patch(resource, name, {"metadata": change}, namespace=namespace)
