@@ -7,7 +7,7 @@ import http.server
 import json
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -23,9 +23,51 @@ RESOURCES: Final = {
     "xapp-operator.io": ["xapps", "xapps/status", "chartarchives"],
 }
 HELD_SECONDS: Final = 30
+OF_ARCHIVE: Final = -1
+"""In place of a number: the first write of a ChartArchive."""
 READY_SECONDS: Final = 30.0
 
 Json = dict[str, Any]
+
+
+class HeldWrites:
+    """Writes that wait in the API server: of each step, that with a number of its own, and what follows it.
+
+    A step is known by a text that the names of its objects contain, and those of no other step. Writes of ChartArchives
+    are not counted, because the operator makes one at a time in each namespace: one that waits would hold up all steps.
+    """
+
+    def __init__(self, numbers: Mapping[str, int], *, after: bool) -> None:
+        self._numbers = dict(numbers)
+        self._after = after
+        self._lock = threading.Lock()
+        self._released = threading.Event()
+        self.writes: dict[str, list[str]] = {step: [] for step in numbers}
+        """Of each step, each as `UPDATE xapps/status hello`, also those after the release."""
+        self.steps: set[str] = set()
+        """The steps of which a write waits, or did until the release."""
+        self.given_up: set[str] = set()
+        """The steps of which a write had to be answered before the release: the API server waits no longer."""
+
+    def release(self) -> None:
+        """Answer the writes that wait, and let through what follows."""
+        self._released.set()
+
+    def decide(self, name: str, write: str) -> bool:
+        """Return whether a write of the object `name` is allowed, when that is known."""
+        step = next((each for each in self._numbers if each in name), None)
+        is_of_archive = " chartarchives " in write
+        if step is None or is_of_archive != (self._numbers[step] == OF_ARCHIVE):
+            return True
+        with self._lock:
+            before = len(self.writes[step])
+            self.writes[step].append(write)
+            if before < self._numbers[step] or self._released.is_set():
+                return True
+            self.steps.add(step)
+        if not self._released.wait(HELD_SECONDS - 1):
+            self.given_up.add(step)
+        return self._after or before > max(self._numbers[step], 0)
 
 
 class WriteInterceptor:
@@ -42,9 +84,7 @@ class WriteInterceptor:
         self._left = 0
         self._allow = True
         self._asked = False
-        self.acted = threading.Event()
-        self.writes: list[str] = []
-        """Since the last call of `arm`, each as `PATCH xapps/status hello`."""
+        self._held: HeldWrites | None = None
         pair = Authority(folder / "webhook").issue("webhook", common_name="webhook")
         self._authority = (folder / "webhook" / "ca.crt").read_bytes()
         interceptor = self
@@ -88,6 +128,8 @@ class WriteInterceptor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._held is not None:
+            self._held.release()
         self._cluster.kubectl("delete", "validatingwebhookconfiguration", self._namespace)
         self._server.shutdown()
         self._server.server_close()
@@ -96,33 +138,35 @@ class WriteInterceptor:
     def arm(self, act: Callable[[], None], *, write: int, after: bool) -> None:
         """Call `act` at the write with this number (from 0), which is stored afterwards, or not.
 
-        Until then, writes are counted; later ones are let through. `acted` is set when `act` has returned.
+        Until then, writes are counted; later ones are let through.
         """
         with self._lock:
             self._act, self._left, self._allow = act, write, after
-            self.acted.clear()
-            self.writes = []
 
-    def disarm(self) -> None:
-        """Count no more writes, and let all through."""
-        with self._lock:
-            self._act = None
+    def hold(self, numbers: Mapping[str, int], *, after: bool) -> HeldWrites:
+        """Hold back writes of several steps until the returned object releases them; see there.
+
+        `numbers` are those of the writes, from 0. Each is stored after the release if `after` is true, and not
+        otherwise.
+        """
+        self._held = HeldWrites(numbers, after=after)
+        return self._held
 
     def decide(self, request: Json) -> bool:
         """Return whether a write is allowed."""
         self._asked = True
         if _is_of_others(request):
             return True
+        if self._held is not None:
+            return self._held.decide(request["name"], _describe(request))
         with self._lock:
             if self._act is None:
                 return True
-            self.writes.append(_describe(request))
             self._left -= 1
             if self._left >= 0:
                 return True
             act, self._act = self._act, None
             act()
-            self.acted.set()
             return self._allow
 
     def _configuration(self) -> Json:
