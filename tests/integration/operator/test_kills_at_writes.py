@@ -238,12 +238,19 @@ def adopt(kills: Kills, names: Sequence[str]) -> None:
     kills.apply(names, "one", adopt=True)
 
 
+def adopt_changed(kills: Kills, names: Sequence[str]) -> None:
+    kills.apply(names, "two", adopt=True)
+
+
 STEPS: Final[dict[str, Step]] = {
     "install": Step(prepare=nothing, begin=install, made=("one",), least=6, most=9, archive=True),
     "upgrade": Step(prepare=install_and_wait, begin=upgrade, made=("one", "two"), least=9, most=12),
     "rollback": Step(prepare=install_twice, begin=request_rollback, made=("one", "two", "one"), least=10, most=13),
     "uninstall": Step(prepare=install_and_wait, begin=delete, made=(), least=5, most=8, archive=True),
     "adopt": Step(prepare=install_by_hand, begin=adopt, made=("one",), least=5, most=8, archive=True),
+    "adopt-changed": Step(
+        prepare=install_by_hand, begin=adopt_changed, made=("one", "two"), least=9, most=12, archive=True
+    ),
 }
 
 
