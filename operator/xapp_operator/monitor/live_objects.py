@@ -20,7 +20,7 @@ from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, L
 from xapp_operator.common.text import quote_input
 from xapp_operator.domain.health.resource_health import ResourceHealth, assess
 from xapp_operator.domain.health.revisions import newest_revision
-from xapp_operator.domain.managed_fields import has_other_managers, pack_helm_fields
+from xapp_operator.domain.managed_fields import SHARED_BYTES_MAX, has_other_managers, pack_helm_fields
 from xapp_operator.kube import resources
 from xapp_operator.kube.resources import Resource
 from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, ObjectLabels, has_controller, read_labels
@@ -139,7 +139,7 @@ def owned_live_object(body: JsonObject, *, kind: str, owner: OwnerKey) -> LiveOb
     helm_fields = pack_helm_fields(body)
     return replace(
         to_live_object(body, kind=kind, owner=owner, labels=read_labels(metadata, (OPERATOR_LABEL_SET,))),
-        helm_fields=_shared(helm_fields),
+        helm_fields=_shared(helm_fields) if len(helm_fields) <= SHARED_BYTES_MAX else helm_fields,
         content=_hash_content(body) if not helm_fields or has_other_managers(metadata) else 0,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -9,7 +10,14 @@ import pytest
 from tests.unit.monitor.objects import drax_labels, labelled
 from xapp_operator.api.json import JsonObject
 from xapp_operator.label_sets import DRAX_LABEL_SET
-from xapp_operator.monitor.live_objects import IngressBackend, LiveIngress, LiveObject, LiveService, to_live_object
+from xapp_operator.monitor.live_objects import (
+    IngressBackend,
+    LiveIngress,
+    LiveObject,
+    LiveService,
+    owned_live_object,
+    to_live_object,
+)
 from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, read_labels, release_key_of
 
 SETS = (OPERATOR_LABEL_SET, DRAX_LABEL_SET)
@@ -90,6 +98,17 @@ def test_a_status_change_is_no_change_of_the_object() -> None:
     ]
     live = kept("Deployment", metadata={"managedFields": fields})
     assert (live.created_at, live.changed_at) == ("2026-11-20T08:00:00Z", "2026-11-20T08:00:05Z")
+
+
+@pytest.mark.parametrize(("keys", "shared"), [(1, True), (1000, False)])
+def test_only_small_fields_of_helm_are_stored_once_for_all_objects(keys: int, shared: bool) -> None:
+    """They stay in memory for long after their objects are gone."""
+    names = [sha256(f"{number}".encode()).hexdigest() for number in range(keys)]
+    entry = {"manager": "helm", "fieldsV1": {f"f:{name}": {} for name in names}}
+    body = labelled("a", drax_labels(), metadata={"managedFields": [entry]})
+    one, other = (owned_live_object(body, kind="ConfigMap", owner=("ric", "r")).helm_fields for _ in range(2))
+    assert one == other
+    assert (one is other) == shared
 
 
 def test_an_object_read_as_metadata_has_the_requested_kind() -> None:
