@@ -17,7 +17,7 @@ import orjson
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.api.names import ANNOTATION_IGNORE_DRIFT
-from xapp_operator.common.text import escape_input, shorten
+from xapp_operator.common.text import QUOTED_INPUT_MAX, escape_input, shorten
 from xapp_operator.domain.managed_fields import OWN_KEYS, managers_of
 
 OBJECTS_NAMED_MAX: Final = 10
@@ -234,6 +234,11 @@ def _child(target: Json, live: Json, token: str, items_by_name: _ItemsByName) ->
             items_by_name[id(live)] = {_name(each): each for each in reversed(live)}
         return target[index], items_by_name[id(live)].get(name)
     return None, None
+
+
+def paths_to_keep(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return paths for a DriftedObject: of each, as much as is ever shown, because they may be long."""
+    return tuple(shorten(each, QUOTED_INPUT_MAX) for each in islice(paths, DIFFERENCES_MAX))
 
 
 def find_managers(live: JsonObject, differences: Iterable[Difference]) -> tuple[str, ...]:

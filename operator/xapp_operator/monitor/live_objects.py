@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 from sys import intern
 from typing import Final, TypeAlias
 
@@ -23,7 +24,13 @@ from xapp_operator.domain.health.revisions import newest_revision
 from xapp_operator.domain.managed_fields import SHARED_BYTES_MAX, has_other_managers, pack_helm_fields
 from xapp_operator.kube import resources
 from xapp_operator.kube.resources import Resource
-from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, ObjectLabels, has_controller, read_labels
+from xapp_operator.monitor.object_labels import (
+    OPERATOR_LABEL_SET,
+    ObjectLabels,
+    annotation_text,
+    has_controller,
+    read_labels,
+)
 
 OwnerKey: TypeAlias = tuple[str, str]  # (namespace, name) of the XApp; in the registry, of the release
 LiveObjectKey: TypeAlias = tuple[str, str, str]  # kind, namespace, name
@@ -43,6 +50,13 @@ WATCHED_RESOURCES: Final = (
     resources.HPAS,
     resources.PDBS,
 )
+ADDRESSES_MAX: Final = 500
+"""Rules of an Ingress, or addresses of a load balancer, that are stored: a Service shows no more addresses."""
+INGRESS_PATH_MAX: Final = 2048
+"""Characters of the path of a rule of an Ingress; a rule with a longer one is not shown."""
+SELECTOR_MAX: Final = 4096
+"""Characters of the label selector of a workload; the pods of one with a longer selector are not listed."""
+
 METADATA_ONLY: Final = frozenset({resources.CONFIGMAPS})
 """Kinds that are healthy when they exist; their data is never downloaded."""
 
@@ -127,7 +141,7 @@ def xapp_live_object(body: JsonObject, *, kind: str) -> LiveObject | None:
     metadata = obj(body, "metadata")
     name = text(obj(metadata, "labels"), LABEL_XAPP)
     # A chart may have objects in other namespaces than its release, and cluster-scoped ones.
-    namespace = text(obj(metadata, "annotations"), HELM_RELEASE_NAMESPACE) or text(metadata, "namespace")
+    namespace = annotation_text(obj(metadata, "annotations"), HELM_RELEASE_NAMESPACE) or text(metadata, "namespace")
     if not name or not namespace:
         return None
     return owned_live_object(body, kind=kind, owner=(intern(namespace), intern(name)))
@@ -245,7 +259,8 @@ def _live_service(body: JsonObject) -> LiveService:
 
 
 def _live_ingress(body: JsonObject) -> LiveIngress:
-    return LiveIngress(tuple(_ingress_backends(obj(body, "spec"))), _load_balancer_addresses(body))
+    backends = (each for each in _ingress_backends(obj(body, "spec")) if len(each.path) <= INGRESS_PATH_MAX)
+    return LiveIngress(tuple(islice(backends, ADDRESSES_MAX)), _load_balancer_addresses(body))
 
 
 def _ingress_backends(spec: JsonObject) -> Iterator[IngressBackend]:
@@ -269,7 +284,8 @@ def _ingress_backend(host: str, path: str, service: JsonObject, *, tls: bool) ->
 
 def _load_balancer_addresses(body: JsonObject) -> tuple[str, ...]:
     given = items(obj(obj(body, "status"), "loadBalancer"), "ingress")
-    return tuple(address for each in given if (address := text(each, "hostname") or text(each, "ip")))
+    addresses = (address for each in given if (address := text(each, "hostname") or text(each, "ip")))
+    return tuple(islice(addresses, ADDRESSES_MAX))
 
 
 def _string_list(value: JsonObject, key: str) -> list[str]:
@@ -279,7 +295,8 @@ def _string_list(value: JsonObject, key: str) -> list[str]:
 
 def _pod_selector(body: JsonObject) -> str | None:
     labels = obj(obj(obj(body, "spec"), "selector"), "matchLabels")
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or None
+    selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    return selector if 0 < len(selector) <= SELECTOR_MAX else None  # a part of it would select other pods, too
 
 
 def has_only_metadata(resource: Resource) -> bool:

@@ -21,6 +21,7 @@ from xapp_operator.api.names import (
     LABEL_XAPP,
     REGISTRATION_LABELS,
 )
+from xapp_operator.common.text import shorten
 from xapp_operator.label_sets import LabelSet
 
 OPERATOR_LABEL_SET: Final = LabelSet(selector=LABEL_XAPP, name=LABEL_XAPP, component=LABEL_COMPONENT)
@@ -28,6 +29,8 @@ OPERATOR_LABEL_SET: Final = LabelSet(selector=LABEL_XAPP, name=LABEL_XAPP, compo
 
 CHART_LABEL: Final = "helm.sh/chart"
 APP_VERSION_LABEL: Final = "app.kubernetes.io/version"
+ANNOTATION_TEXT_MAX: Final = 253
+"""Characters that are stored of a name in an annotation: no organization, release or namespace has more."""
 
 ReleaseKey: TypeAlias = tuple[str, str]  # (namespace, name of the release, or of the xApp when Helm did not install it)
 
@@ -65,7 +68,7 @@ class ObjectLabels:
 def read_labels(metadata: JsonObject, sets: Iterable[LabelSet]) -> ObjectLabels:
     """Return the labels of the first matching sets, and Helm's annotations."""
     labels, annotations = obj(metadata, "labels"), obj(metadata, "annotations")
-    release = text(annotations, HELM_RELEASE_NAME) if text(annotations, HELM_RELEASE_NAMESPACE) else ""
+    release = annotation_text(annotations, HELM_RELEASE_NAME) if text(annotations, HELM_RELEASE_NAMESPACE) else ""
     matching_sets = [each for each in sets if matches(labels, each)]
     name = next((found for each in matching_sets if each.name and (found := text(labels, each.name))), "")
     component = next(
@@ -73,15 +76,20 @@ def read_labels(metadata: JsonObject, sets: Iterable[LabelSet]) -> ObjectLabels:
     )
     return ObjectLabels(
         name=intern(name),
-        release=intern(release),
+        release=release,
         component=intern(component),
         chart=intern(text(labels, CHART_LABEL)),
         app_version=intern(text(labels, APP_VERSION_LABEL)),
         registration_values=_shared(tuple(intern(text(labels, label)) for label in REGISTRATION_LABELS)),
         xapp_component=intern(text(labels, LABEL_COMPONENT)),
-        organization_annotation=intern(text(annotations, LABEL_ORGANIZATION)),
-        team_annotation=intern(text(annotations, LABEL_TEAM)),
+        organization_annotation=annotation_text(annotations, LABEL_ORGANIZATION),
+        team_annotation=annotation_text(annotations, LABEL_TEAM),
     )
+
+
+def annotation_text(annotations: JsonObject, key: str) -> str:
+    """Return the text of an annotation as it is stored, cut if it is longer than any name."""
+    return intern(shorten(text(annotations, key), ANNOTATION_TEXT_MAX))
 
 
 @lru_cache(maxsize=4096)

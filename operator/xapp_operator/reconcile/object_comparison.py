@@ -28,6 +28,7 @@ from xapp_operator.domain.drift import (
     find_managers,
     format_pointer,
     parse_ignored,
+    paths_to_keep,
     with_live_values,
 )
 from xapp_operator.domain.managed_fields import (
@@ -126,7 +127,7 @@ class ObjectComparer:
             reason = error.message if admission is None else f"{NOT_COMPARED}: {admission}"
             return Comparison(unknown=f"{kind} {name}: {reason}", denied=admission is None)
         except Invalid as error:
-            fields = tuple(each.field for each in error.errors if each.field)
+            fields = paths_to_keep(each.field for each in error.errors if each.field)
             if fields:
                 return Comparison(replace(drifted, paths=fields, refusal=REFUSED))
             return Comparison(unknown=f"{kind} {name}: {NOT_COMPARED}")
@@ -198,7 +199,7 @@ class ObjectComparer:
         obstacle = next((each.obstacle for each in preview.replaced if each.obstacle), "")
         drift = replace(
             drifted,
-            paths=tuple(format_pointer(each.path) for each in preview.replaced),
+            paths=paths_to_keep(format_pointer(each.path) for each in preview.replaced),
             managers=_with_owners((), preview.replaced),
             kept=(*ignored.paths, REPLICAS) if is_scaled else ignored.paths,
             refusal=_ignore_error(ignored) if ignored.error else obstacle,
@@ -217,7 +218,7 @@ class ObjectComparer:
             return None
         return replace(
             drifted,
-            paths=tuple(format_pointer(each.path) for each in differences),
+            paths=paths_to_keep(format_pointer(each.path) for each in differences),
             managers=await run_sized(json_size(live), find_managers, live, differences),
             kept=kept,
             refusal=_ignore_error(ignored) if ignored.error else "",

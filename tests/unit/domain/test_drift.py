@@ -17,6 +17,7 @@ from xapp_operator.domain.drift import (
     find_managers,
     format_pointer,
     parse_ignored,
+    paths_to_keep,
     with_live_values,
 )
 
@@ -239,6 +240,14 @@ def test_120_characters_of_an_escaped_path_are_shown() -> None:
     escape = "\\u001b"
     assert shown("\x1b" * 20) == f"Pod p ({escape * 20})"
     assert shown("/" + "\x1b" * 20) == f"Pod p (/{escape * 19}{escape[:4]}…)"
+
+
+def test_no_more_of_paths_is_kept_than_is_shown() -> None:
+    long = ["/" + "x" * length for length in (79, 80, 100_000)]
+    assert paths_to_keep(long) == ("/" + "x" * 79, *["/" + "x" * 78 + "…"] * 2)
+    whole, cut = (DriftedObject("Pod", "ran", "p", paths=each) for each in (tuple(long), paths_to_keep(long)))
+    assert describe_drift((cut,)) == describe_drift((whole,))
+    assert len(paths_to_keep(map(str, range(21)))) == 20
 
 
 def test_up_to_a_hundred_pointers_of_ten_thousand_characters_are_taken() -> None:

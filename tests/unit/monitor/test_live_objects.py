@@ -17,6 +17,7 @@ from xapp_operator.monitor.live_objects import (
     LiveService,
     owned_live_object,
     to_live_object,
+    xapp_live_object,
 )
 from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, read_labels, release_key_of
 
@@ -80,6 +81,34 @@ def test_rules_of_an_ingress_name_host_path_and_service() -> None:
         IngressBackend("a.example.com", "/api", "api", "http", tls=True),
         IngressBackend("", "/x", "other", "8080", tls=False),
     )
+
+
+def test_so_many_rules_and_addresses_of_an_ingress_are_stored_as_are_shown() -> None:
+    long, short = (_path("/".ljust(length, "x"), "web", number=80) for length in (2049, 2048))
+    found = ingress(rules=[{"http": {"paths": [long, *(short for _ in range(501))]}}])
+    assert [len(each.path) for each in found.backends] == [2048] * 500
+    balanced = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}] * 501}}
+    assert len(service(spec={"type": "LoadBalancer"}, status=balanced).addresses) == 500
+
+
+@pytest.mark.parametrize(("length", "stored"), [(4096, True), (4097, False)])
+def test_a_selector_is_stored_as_a_whole_or_not_at_all(length: int, stored: bool) -> None:
+    labels = {"a": "b", "c": "d".ljust(length - len("a=b,c="), "d")}
+    selector = kept("Deployment", spec={"selector": {"matchLabels": labels}}).selector
+    assert selector == (f"a=b,c={labels['c']}" if stored else None)
+
+
+def test_long_annotations_are_cut() -> None:
+    names = ("meta.helm.sh/release-name", "meta.helm.sh/release-namespace")
+    for length in (253, 254):
+        text = "x" * length
+        annotations = dict.fromkeys((*names, "xapp-operator.io/organization", "xapp-operator.io/team"), text)
+        body = labelled("a", {"xapp-operator.io/xapp": "a"}, annotations=annotations)
+        live = xapp_live_object(body, kind="ConfigMap")
+        assert live is not None
+        labels = live.labels
+        stored = {live.owner[0], labels.release, labels.organization_annotation, labels.team_annotation}
+        assert stored == {text if length == 253 else "x" * 252 + "…"}
 
 
 def test_tls_without_hosts_is_for_every_rule() -> None:

@@ -125,6 +125,14 @@ async def test_a_large_object_is_compared_in_a_thread(compared: Compared, large:
     assert work & called == (set() if large else work)
 
 
+async def test_long_paths_are_cut(compared: Compared) -> None:
+    """Each of many differences in one large object would be kept with the same long names."""
+    body = manifest(data={"x" * 1000: "b"})
+    await compared.install(body)
+    await compared.edit({"data": {"x" * 1000: "other"}})
+    assert (await compared.compare(body)).drift.paths == ("/data/" + "x" * 73 + "…",)
+
+
 async def test_an_equal_object_that_others_manage_has_no_drift(compared: Compared) -> None:
     body = manifest(data={"a": "b"})
     await compared.install(body, manager="jane")

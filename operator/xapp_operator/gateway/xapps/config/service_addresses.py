@@ -16,9 +16,8 @@ import orjson
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import ServicePort
 from xapp_operator.gateway.http.requests.origins import host_without_port
-from xapp_operator.monitor.live_objects import IngressBackend, LiveIngress, LiveObject, LiveService
+from xapp_operator.monitor.live_objects import ADDRESSES_MAX, IngressBackend, LiveIngress, LiveObject, LiveService
 
-SERVICE_ADDRESSES_MAX: Final = 500
 ADDRESS_KINDS: Final = ("nodePort", "loadBalancer", "ingress", "clusterDNS", "proxy")
 
 _HTTPS_PORTS: Final = frozenset({443, 8443})
@@ -106,7 +105,7 @@ def _service_addresses(
             "proxy": [f"{proxy_path}/{quote(status.name)}/{port.port}/"] if proxy_path is not None and is_tcp else [],
         }
         found.update(((url, kind), None) for kind in ADDRESS_KINDS for url in urls[kind])
-    return sorted(found, key=lambda each: ADDRESS_KINDS.index(each[1]))[:SERVICE_ADDRESSES_MAX]
+    return sorted(found, key=lambda each: ADDRESS_KINDS.index(each[1]))[:ADDRESSES_MAX]
 
 
 def _ingress_urls(ingresses: Sequence[LiveIngress], service: str, port: ServicePort) -> Iterator[str]:
