@@ -27,6 +27,7 @@ from xapp_operator.errors import (
     ApiUnavailable,
     KubeError,
     ReleaseRecordDamaged,
+    SourcePending,
     XAppError,
 )
 from xapp_operator.kube.reader import is_namespace_terminating
@@ -295,6 +296,8 @@ class Observer:
         try:
             if isinstance(desired, Digests) and await matches_desired_state(xapp, draft, context, release, desired):
                 release = replace(release, digests=desired)
+        except SourcePending as pending:
+            desired = pending
         except KubeError as error:
             if not error.permanent:
                 raise

@@ -54,6 +54,7 @@ class ObserverContext:
     helm: TemplateRenderer
     inputs: ReleaseInputsResolver
     resolver: DeferredResolver[Digests]
+    adoption_checks: DeferredResolver[bool]
     monitor: XAppMonitor
     release_watch: ReleaseWatch
     xapps: XAppCache
@@ -106,6 +107,7 @@ class ReconcilerContext(ObserverContext):
         self.monitor.forget_inventory(key)
         self.inputs.forget(key)
         self.resolver.forget(key)
+        self.adoption_checks.forget(key)
         self.queue.cancel_delayed(key)
 
 

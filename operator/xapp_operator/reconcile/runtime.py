@@ -59,6 +59,8 @@ LISTING_SECONDS: Final = 60.0
 """How long deletions wait for XApps that existed at the start; some may be gone before the watch begins."""
 RESOLVE_WAIT_SECONDS: Final = 0.5
 """How long a worker waits for a chart's source before it turns to other XApps, and the status says what is awaited."""
+ADOPTION_CHECKS_MAX: Final = 8
+"""Releases that are compared with charts at the same time; each holds its record and values, also before helm runs."""
 
 _log = get_logger(__name__)
 
@@ -140,6 +142,9 @@ class OperatorRuntime:
                 advertise_address=AdvertiseAddress(kube, settings),
             ),
             resolver=DeferredResolver(seconds=RESOLVE_WAIT_SECONDS, on_done=self._queue.add),
+            adoption_checks=DeferredResolver(
+                seconds=RESOLVE_WAIT_SECONDS, on_done=self._queue.add, places=ADOPTION_CHECKS_MAX
+            ),
             repositories=self.repositories,
             archive_owners=self._archive_owners,
             monitor=self._monitor,
@@ -267,6 +272,7 @@ class OperatorRuntime:
         await self._stack.enter_async_context(self._networks)
         await self._stack.enter_async_context(self._charts)
         self._stack.push_async_callback(context.resolver.stop)
+        self._stack.push_async_callback(context.adoption_checks.stop)
         await self._stack.enter_async_context(context.events)
         self._stack.push_async_callback(context.test_runs.stop)
         watches = (self._references, self._archives, self._monitor)

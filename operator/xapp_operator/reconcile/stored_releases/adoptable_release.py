@@ -9,7 +9,7 @@ from xapp_operator.api.models import XApp
 from xapp_operator.api.names import HELM_HOOK
 from xapp_operator.domain.chart_values.values import values_digest
 from xapp_operator.domain.planning.plan_input import DEPLOYED, Digests, ObservedRelease
-from xapp_operator.errors import HelmError, InputError
+from xapp_operator.errors import HelmError, InputError, SourcePending
 from xapp_operator.helm.manifest import load_documents, split_documents
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.reconcile.inputs.release_inputs import DIGEST_LENGTH
@@ -25,9 +25,10 @@ async def matches_desired_state(
 
     Helm stores no chart archive. So what the chart renders now with the values of the release is compared with the
     stored manifest. A chart that renders differently each time (random passwords, `lookup`) does not match, and is
-    upgraded. The answer is kept, because an adoption may have to wait for long.
+    upgraded; so is one that cannot be rendered. The answer is kept, because an adoption may have to wait for long.
 
     Raises:
+        SourcePending: while the chart has not been rendered: it may wait for a place for helm, without a worker.
         KubeError: when the release record, or what the cluster serves, cannot be read.
     """
     already_attempted = draft.attempt is not None and draft.attempt.digests == desired
@@ -39,15 +40,27 @@ async def matches_desired_state(
     known = context.adoption_matches.get(xapp.key)
     if known is not None and known[0] == basis:
         return known[1]
-    try:
-        matches = await _matches(xapp, context, release, desired)
-    except (InputError, HelmError):
-        return False  # the upgrade reports what is wrong
+    matches = await context.adoption_checks.resolve(
+        xapp.key, lambda: _matches(xapp, context, release, desired), version=basis, downloads=False
+    )
+    if matches is None:
+        pending = SourcePending("the release is compared with the chart, to adopt it")
+        pending.has_begun = context.adoption_checks.is_running(xapp.key)
+        raise pending
     context.adoption_matches[xapp.key] = basis, matches
     return matches
 
 
 async def _matches(xapp: XApp, context: ObserverContext, release: ObservedRelease, desired: Digests) -> bool:
+    try:
+        return await _renders_as_recorded(xapp, context, release, desired)
+    except (InputError, HelmError):
+        return False  # the upgrade reports what is wrong
+
+
+async def _renders_as_recorded(
+    xapp: XApp, context: ObserverContext, release: ObservedRelease, desired: Digests
+) -> bool:
     client, namespace = context.impersonation.client_for(xapp), xapp.metadata.namespace
     record = await read_release_record(client, namespace, xapp.release_name, release.revision)
     if values_digest(record.config)[:DIGEST_LENGTH] != desired.values:

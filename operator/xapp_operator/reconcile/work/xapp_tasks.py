@@ -77,16 +77,17 @@ class DeferredResolver(Generic[T]):
     """Runs at most one slow operation per key, so that a repository that hangs does not hold up other XApps.
 
     `on_done` is called with the key when an operation ends after its caller stopped waiting, and when an operation that
-    had no place gets one. At most OPERATIONS_MAX run, and one namespace gets a quarter of them, because each holds an
+    had no place gets one. At most `places` run, and one namespace gets a quarter of them, because each holds an
     XApp and perhaps its values. Operations that download nothing have as many places of their own: a repository that
     hangs does not hold them.
     """
 
-    def __init__(self, *, seconds: float, on_done: Callable[[NamespacedName], None]) -> None:
-        """Wait at most `seconds` for an operation."""
+    def __init__(self, *, seconds: float, on_done: Callable[[NamespacedName], None], places: int | None = None) -> None:
+        """Wait at most `seconds` for an operation. Without `places`, there are OPERATIONS_MAX."""
         self._seconds = seconds
-        share = max(1, OPERATIONS_MAX // 4)
-        self._slots = {downloads: FairSlots(OPERATIONS_MAX, per_key=share) for downloads in (True, False)}
+        places = OPERATIONS_MAX if places is None else places
+        share = max(1, places // 4)
+        self._slots = {downloads: FairSlots(places, per_key=share) for downloads in (True, False)}
         self._on_done = on_done
         self._pending: dict[NamespacedName, _PendingCall[T]] = {}
         self._turns: dict[NamespacedName, _Turn] = {}
