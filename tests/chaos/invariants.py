@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from tests.chaos.fleet import MAX_HISTORY, Fleet, ManagedXApp
-from tests.chaos.snapshot import Record, Snapshot, XAppKey
+from tests.chaos.snapshot import Json, Record, Snapshot, XAppKey
 
 SETTLED_STATUSES = frozenset({"deployed", "superseded", "failed"})
 SUCCESSES = frozenset({"Install complete", "Upgrade complete"})
@@ -55,32 +55,46 @@ def _wrong_records(fleet: Fleet, snapshot: Snapshot, history: Mapping[XAppKey, H
         if counts["deployed"] != 1 or set(counts) - SETTLED_STATUSES:
             found.append(f"{_name(xapp.key)}: one record must be deployed and none in progress: {statuses}")
         if xapp.key in history:
-            found += [f"{_name(xapp.key)}: {each}" for each in lost_history(xapp, history[xapp.key], revisions)]
+            target = _rollback_target(snapshot.xapps.get(xapp.key, {}))
+            lost = lost_history(xapp, history[xapp.key], revisions, target=target)
+            found += [f"{_name(xapp.key)}: {each}" for each in lost]
     known = {each.key for each in fleet.xapps}
     return found + [f"{_name(key)}: a release without an XApp" for key in records if key not in known]
 
 
-def lost_history(xapp: ManagedXApp, history: History, now: Mapping[int, Record]) -> list[str]:
-    """Return which revisions are gone, or changed, that neither the fault nor `maxHistory` explains."""
+def _rollback_target(xapp: Json) -> int:
+    """Return the revision to which the newest one would have been rolled back; 0 if the status tells none."""
+    earlier = xapp.get("status", {}).get("history", [])[1:]
+    return max((each["revision"] for each in earlier if each.get("wasHealthy") is not False), default=0)
+
+
+def lost_history(xapp: ManagedXApp, history: History, now: Mapping[int, Record], *, target: int = 0) -> list[str]:
+    """Return which revisions are gone, or changed, that neither the fault nor `maxHistory` explains.
+
+    `target` of a rollback may stay instead of a newer one.
+    """
     intact = {revision: record for revision, record in history.records.items() if revision not in history.hit}
     changed = [each for each in intact if each in now and now[each].manifest_digest != intact[each].manifest_digest]
-    gone = [each for each in _kept(xapp, intact, newest=max([*now, *history.hit], default=0)) if each not in now]
+    kept = _kept(xapp, intact, newest=max([*now, *history.hit], default=0), target=target)
+    gone = [each for each in kept if each not in now]
     least = min(len(intact), MAX_HISTORY - len(history.hit))
     found = [f"revision {each} has another manifest" for each in changed]
     found += [f"revision {each} is gone, though not beyond maxHistory: {sorted(now)}" for each in gone]
     return found + ([f"{len(now)} records are left of {least}"] if len(now) < least else [])
 
 
-def _kept(xapp: ManagedXApp, intact: Mapping[int, Record], *, newest: int) -> list[int]:
+def _kept(xapp: ManagedXApp, intact: Mapping[int, Record], *, newest: int, target: int) -> list[int]:
     """Return the revisions that pruning leaves: the last good ones, as many as later ones leave room for.
 
     Tries that failed are pruned first. Those after the deployed revision count as later ones, whatever their status.
-    The target of a rollback stays as well, and may be an older one.
+    The target of a rollback stays as well, and may be an older one: those after it never were healthy for a minute,
+    because somebody deleted their objects, for example.
     """
     in_force = max((each for each, record in intact.items() if record.status == "deployed"), default=newest)
     good = sorted(each for each, record in intact.items() if record.status != "failed" and each <= in_force)
     room = MAX_HISTORY - (newest - good[-1]) - xapp.held if good else 0
-    return good[-room:] if room > 0 else []
+    kept = good[-room:] if room > 0 else []
+    return kept[1:] if kept and target in good and target < kept[0] and not xapp.held else kept
 
 
 def _repeats(

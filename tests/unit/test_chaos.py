@@ -22,7 +22,7 @@ from tests.chaos.api_server_refusals import USER, answering_reads_with_500, expi
 from tests.chaos.campaign import FAULTS, FaultResult, Plan, table
 from tests.chaos.fleet import EDITED_IMAGE
 from tests.chaos.helm_processes import HelmProcess, find_helm_processes, overlaps
-from tests.chaos.invariants import History, losses, lost_history, unexplained
+from tests.chaos.invariants import History, _rollback_target, losses, lost_history, unexplained
 from tests.chaos.scene import CONVERGENCE_SECONDS
 from tests.chaos.snapshot import LABEL, Record, XAppKey, parse_snapshot
 from tests.localcluster import Cluster, KubectlFailed
@@ -168,6 +168,14 @@ def test_the_target_of_a_rollback_may_stay_instead_of_a_newer_revision() -> None
     assert lost_history(xapp, history, now) != []
     xapp.annotations["xapp-operator.io/rollback-to"] = "1@5"
     assert lost_history(xapp, history, now) == []
+
+
+@pytest.mark.parametrize(("healthy", "lost"), [((5, 1), 0), ((5, 3, 1), 1)])
+def test_the_last_healthy_revision_may_stay_instead_of_a_newer_one(healthy: tuple[int, ...], lost: int) -> None:
+    xapp = new_fleet().xapps[0]
+    told = [{"revision": each, "wasHealthy": each in healthy} for each in (5, 4, 3, 1)]
+    target = _rollback_target({"status": {"history": told}})
+    assert len(lost_history(xapp, History(records("sssd")), records("s.ssd"), target=target)) == lost
 
 
 def test_a_rollback_that_is_not_handled_has_not_converged() -> None:
