@@ -217,13 +217,13 @@ class Reconciler:
         return observation
 
     def _plan_input(self, request: ReconcileRequest, observation: Observation) -> PlanInput:
-        xapp, deleted = request.xapp, request.xapp.metadata.deletion_timestamp
+        xapp, deleted_at = request.xapp, self._context.deleted_at(request.xapp)
         inputs = PlanInput(
             name=xapp.metadata.name,
             spec=xapp.spec,
             generation=xapp.metadata.generation,
-            deleting=deleted is not None,
-            deleted_at=0.0 if deleted is None else deleted.timestamp(),
+            deleting=deleted_at is not None,
+            deleted_at=0.0 if deleted_at is None else deleted_at,
             generation_observed=xapp.status.observed_generation == xapp.metadata.generation,
             held_revision=request.draft.held_revision,
             observed=observation.state,

@@ -77,6 +77,31 @@ def test_dependents_are_waited_for_until_the_timeout(settings: Settings, ahead: 
     run_with_wrong_clock(settings, play, ahead)
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("ahead", [HOUR, YEAR])
+def test_a_deletion_in_the_future_counts_when_it_is_seen(settings: Settings, ahead: float, restarts: bool) -> None:
+    """One of several API servers, whose clock is ahead, has marked the deletion."""
+
+    async def play(history: History) -> None:
+        await install(history, timeout="10m")
+        other = xapp_body(tag="one", dependsOn=[{"name": "hello"}], xAppName="other")
+        other["metadata"]["name"] = "other"
+        history.cluster.create(other)
+        await history.cluster.wait(20.0)
+        history.cluster.clock.offset += ahead
+        history.delete()
+        history.cluster.clock.offset -= ahead
+        if restarts:
+            history.cluster.restart()
+        await comes_at(history, lambda: "uninstall" in [each.command for each in history.helm_steps], 600.0)
+        history.cluster.delete("other")
+        assert await history.cluster.wait_for(lambda: history.cluster.xapp("other") is None, seconds=60.0)
+        history.removed.clear()  # the revision that was left then is that of the first
+        await wait_gone(history)
+
+    run_history(settings, play)
+
+
 @wrong_clocks
 def test_a_kind_without_an_answer_is_given_up_after_the_timeout(settings: Settings, ahead: float) -> None:
     async def play(history: History) -> None:

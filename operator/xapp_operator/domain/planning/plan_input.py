@@ -325,7 +325,7 @@ class PlanInput:
     spec: XAppSpec
     generation: int = 0
     deleting: bool = False
-    deleted_at: float = 0.0  # metadata.deletionTimestamp, in seconds since the epoch
+    deleted_at: float = 0.0  # metadata.deletionTimestamp, in seconds since the epoch, corrected already
     generation_observed: bool = True  # status.observedGeneration is metadata.generation
     held_revision: int | None = None
     observed: ObservedState = field(default_factory=ObservedState)
@@ -352,7 +352,7 @@ class PlanInput:
         if test is not None:
             test = replace(test, first_at=corrected(test.first_at), last_at=corrected(test.last_at))
         observed = replace(self.observed, release=release)
-        return replace(self, deleted_at=corrected(self.deleted_at), observed=observed, attempt=attempt, test=test)
+        return replace(self, observed=observed, attempt=attempt, test=test)
 
     def next_attempt_at(self, attempt: Attempt) -> float:
         """Return when `attempt` may be repeated, in seconds since the epoch."""

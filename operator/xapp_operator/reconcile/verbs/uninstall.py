@@ -233,9 +233,8 @@ def _selector(request: ReconcileRequest) -> str:
 
 
 def _has_deletion_timed_out(request: ReconcileRequest, context: ReconcilerContext) -> bool:
-    deleted, now = request.xapp.metadata.deletion_timestamp, context.clock.now()
-    timeout = request.xapp.spec.timeout_seconds
-    return deleted is not None and now >= context.clock.corrected(deleted.timestamp()) + timeout
+    deleted_at, timeout = context.deleted_at(request.xapp), request.xapp.spec.timeout_seconds
+    return deleted_at is not None and context.clock.now() >= deleted_at + timeout
 
 
 async def _delete_records_left(
