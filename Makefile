@@ -122,7 +122,8 @@ lock: venv ## Write the lock files with hashes from pyproject.toml and package.j
 ##@ Test
 
 .PHONY: test
-test: lint types imports workflows test-dashboard dashboard ## Check everything: lint, types, imports, and all tests. Needs no Docker, cluster or root.
+test: venv ## Check everything: lint, types, imports, and all tests. Needs no Docker, cluster or root.
+	@$(MAKE) --jobs=2 --output-sync=target lint types imports workflows test-dashboard dashboard
 	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) --retry-cluster-tests $(PYTEST_ARGS) tests/browser tests/e2e tests/integration tests/security tests/unit
 
 .PHONY: test-unit

@@ -35,10 +35,14 @@ def test_a_session_that_ends_asks_over_the_page_and_nothing_is_lost(dashboard: D
     token = accounts.with_role("edit")
     dashboard.sign_in(token)
     page = dashboard.page
+    live = page.get_by_text("Live", exact=True)
+    expect(live).to_be_visible()
     # A request without an answer would open the dialog before the next text is typed.
-    with page.expect_response(re.compile("/facets[?]search=kpi")):
+    facets, found = re.compile("/facets[?]search=kpi"), re.compile("/api/xapps[?].*search=kpi")
+    with page.expect_response(facets), page.expect_response(found):
         page.get_by_label("Search xApps").fill("kpi")
     expect(page.get_by_text("No xApp found")).to_be_visible()
+    expect(live).to_be_visible()
 
     forget_cookie(dashboard)
     page.get_by_label("Search xApps").fill("kpi-store")

@@ -150,10 +150,10 @@ def test_a_failure_is_named_with_its_culprit(xapp: CommandLine, namespace: str, 
     broken = tmp_path / "broken.tgz"
     template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: nowhere-at-all}\n"
     broken.write_bytes(chart_archive({"templates/x.yaml": template}))
-    done = deploy(xapp, broken, namespace, "--wait", "--timeout", "60")
+    done = deploy(xapp, broken, namespace, "--wait", "--timeout", "15")
     assert done.code in {1, 6}, done.err
     assert "nowhere-at-all" in done.err
-    watched = xapp.run("status", f"{namespace}/{NAME}", "-w", "--timeout", "30")
+    watched = xapp.run("status", f"{namespace}/{NAME}", "-w", "--timeout", "2")
     assert watched.code in {1, 6}
     assert "nowhere-at-all" in watched.err
 
