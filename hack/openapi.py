@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.app import describe_api
 
 

@@ -18,7 +18,8 @@ from pydantic.fields import FieldInfo
 from rest_reference import rest_pages
 
 from xapp_operator.api import conditions
-from xapp_operator.config import CommandLineSettings, Settings
+from xapp_operator.config.command_line import VARIABLES
+from xapp_operator.config.settings import Settings
 from xapp_operator.label_sets import LabelSet
 from xapp_operator.telemetry.metrics import Metrics
 
@@ -111,11 +112,12 @@ def _reasons_table(module: ast.Module, reasons: type[StrEnum]) -> list[str]:
 
 
 def _settings_page() -> list[str]:
-    source = (SOURCES / "config.py").read_text(encoding="utf-8")
+    source = (SOURCES / "config" / "settings.py").read_text(encoding="utf-8")
     module = ast.parse(source)
+    of_commands = ast.parse((SOURCES / "config" / "command_line.py").read_text(encoding="utf-8"))
     lines = head(
         "Settings",
-        source="operator/xapp_operator/config.py",
+        source="operator/xapp_operator/config",
         text="Operator and gateway read these environment variables. Durations are in seconds, sizes in bytes. Lists "
         "are comma-separated. If a value is invalid, the process prints the name of the variable and the rule, and "
         "does not start. The [operations guide](../operations.md#settings) explains how they work together.",
@@ -130,10 +132,9 @@ def _settings_page() -> list[str]:
             group = []
         group.append(_setting(name, Settings.model_fields[name], text))
     lines += [*_settings_table(group), "## Command line", "", "The command line `xapp` reads these variables.", ""]
-    texts = {name: text for name, text, _ in _documented_names(_class_body(module, "CommandLineSettings"))}
-    fields = CommandLineSettings.model_fields
+    texts = {name: text for name, text, _ in _documented_names(_class_body(of_commands, "CommandLineSettings"))}
     return lines + table(
-        ("variable", "meaning"), [(f"`{_variable(name, field)}`", texts[name]) for name, field in fields.items()]
+        ("variable", "meaning"), [(f"`{names[-1]}`", texts[name]) for name, names in VARIABLES.items()]
     )
 
 
@@ -143,7 +144,7 @@ def _settings_table(group: Sequence[tuple[str, str, str, str]]) -> list[str]:
 
 def _setting(name: str, field: FieldInfo, text: str) -> tuple[str, str, str, str]:
     if not text:
-        raise SystemExit(f"config.py: {name} has no text")
+        raise SystemExit(f"config/settings.py: {name} has no text")
     default = "" if name in MACHINE_DEPENDENT_SETTINGS else _default(field.default)
     return f"`{_variable(name, field)}`", f"`{default}`" if default else "", _allowed(field), text
 

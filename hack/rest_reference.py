@@ -8,7 +8,7 @@ from typing import Any
 
 from markdown_lines import cell, head, one_line, table
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.app import describe_api
 
 METHODS = ("get", "post", "put", "patch", "delete", "options")

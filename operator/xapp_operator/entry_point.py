@@ -13,7 +13,7 @@ from importlib.metadata import version
 
 from pydantic import ValidationError
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.telemetry.logs import configure_logs, get_logger
 

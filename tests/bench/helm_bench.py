@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.localcluster import Cluster, LocalCluster
 from tests.support.charts import chart_archive
 from tests.support.helm_requests import no_secrets
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.requests import ReleaseRequest, UninstallRequest
 

@@ -22,7 +22,7 @@ from tests.localcluster import LocalCluster
 from tests.localrun.cluster_setup import install_crds
 from tests.support.xapp_manifest import xapp_manifest
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
 from xapp_operator.kube.watch.watch_cache import WatchCache

@@ -20,7 +20,7 @@ from tests.localcluster.processes import ChildProcess, ProcessSpec, stop_all
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import ApiServer
 from tests.support.gateway import GatewayServer, serve_gateway
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 SYSTEM_NAMESPACE: Final = "xapp-operator-system"
 

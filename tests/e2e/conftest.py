@@ -25,7 +25,7 @@ from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.operator import OperatorProcess
 from tests.support.realnode import build_real_node_tools, real_node_unavailable
 from tests.support.xapps import XAppClient
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 NODES = {"simulated": 1, "real": 1}
 _DELETE_SECONDS = 90

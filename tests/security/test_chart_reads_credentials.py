@@ -22,7 +22,7 @@ from tests.support.charts import chart_archive
 from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult, run_process
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import CANNOT_RESTRICT, landlock_version
-from xapp_operator.config import MIB, Settings
+from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.processes.limits import HelmLimits

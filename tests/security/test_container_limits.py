@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from xapp_operator.charts.sources.index_reader import PROCESSES_MEMORY_BYTES
-from xapp_operator.config import MIB, Settings
+from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.gateway.state import ARCHIVE_CHECKS_MAX
 from xapp_operator.helm.processes.limits import HelmLimits
 

@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.charts import chart_archive
 from xapp_operator.common.sandboxed_exec import landlock_version
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.processes.user_kubeconfig import connection_port, write_kubeconfig
 from xapp_operator.helm.requests import DryRunRequest

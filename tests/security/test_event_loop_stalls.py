@@ -17,7 +17,7 @@ from xapp_operator.charts.chart_request import ChartRequest, Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.sources.index_parser import MAX_ENTRIES
 from xapp_operator.common.off_loop import LOOP_MAX_BYTES, run_sized
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import ChartSourceError, XAppError
 from xapp_operator.kube.watch.watch_events import read_watch_events
 

@@ -22,7 +22,7 @@ from xapp_operator.charts.sources.index_parser import IndexRefused, IndexTooLarg
 from xapp_operator.charts.sources.registry_auth import parse_challenges
 from xapp_operator.charts.versions import parse_range, parse_version
 from xapp_operator.common.text import escape_input, format_list, quote_input, shorten_line
-from xapp_operator.config import MIB, Settings
+from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.domain.bounded_json import loads_bounded
 from xapp_operator.domain.chart_values.values import apply_merge_patch, merge_values, values_digest
 from xapp_operator.domain.chart_values.values_places import ValuesPlaces

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from xapp_operator.common import bounded_http_server
 from xapp_operator.common.bounded_http_server import CONNECTIONS_MAX, BoundedHttpServer
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.probe_server import GatewayProbeServer
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.manager.probe_server import ProbeServer

@@ -28,7 +28,7 @@ from tests.support.service_accounts import (
 )
 from tests.support.xapp_manifest import xapp_manifest
 from tests.support.xapps import XAppClient
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 pytestmark = pytest.mark.integration
 

@@ -22,7 +22,7 @@ from tests.localcluster.waiting import wait_until
 from tests.localrun.cluster_setup import SYSTEM_NAMESPACE
 from tests.support.service_accounts import apply_roles, kustomized, prepare_namespace, write_account_kubeconfig
 from xapp_operator.api.json import obj
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 

@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 import httpx
 
 from xapp_operator.common.event_loop import new_event_loop
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.http.connections.tls import TlsCertificate
 from xapp_operator.gateway.http.responses.dashboard_files import DashboardFiles
 from xapp_operator.gateway.server import Server, listening_socket

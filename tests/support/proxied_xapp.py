@@ -18,7 +18,7 @@ from websockets.sync.client import ClientConnection, connect
 from tests.support.gateway import PLAIN_HTTP, UNREACHABLE_KUBECONFIG, GatewayServer, offline_gateway, serve_gateway
 from tests.support.xapp_server import XAppServer
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.proxy.upstream import Upstream

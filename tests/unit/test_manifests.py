@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.deploy.namespaces import needed_objects
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from xapp_operator.api.conditions import Reason, RepositoryReason
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"

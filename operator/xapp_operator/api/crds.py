@@ -11,13 +11,14 @@ from typing import cast
 from xapp_operator.api.chart_archive import ARCHIVE_NAME_RULE, ChartArchive
 from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.json import Json, JsonObject, obj
-from xapp_operator.api.models import RELEASE_NAME_MAX, RELEASE_NAME_PATTERN, XAPP_NAME_MAX, XApp
+from xapp_operator.api.models import RELEASE_NAME_PATTERN, XAPP_NAME_MAX, XApp
 from xapp_operator.api.names import (
     ANNOTATION_KEEP,
     API_VERSION,
     ARCHIVE_KIND,
     ARCHIVE_PLURAL,
     GROUP,
+    RELEASE_NAME_MAX,
     REPOSITORY_KIND,
     REPOSITORY_PLURAL,
     VERSION,

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.api.names import RELEASE_NAME_MAX
 from xapp_operator.api.rules import CelRule, cel_rules, duration_rule, one_line_rule, parse_duration, pattern_rule
 from xapp_operator.api.spec_parts import (
     REPOSITORY_PREFIXES_TEXT,
@@ -42,7 +43,6 @@ METHOD_UPLOAD = "Upload Chart"
 RELEASE_NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 XAPP_NAME_MAX = 63
-RELEASE_NAME_MAX = 53
 SERVICES_MAX = 50
 TERMINATING_MAX = 100
 

@@ -15,6 +15,9 @@ REPOSITORY_PLURAL: Final = "chartrepositories"
 ARCHIVE_KIND: Final = "ChartArchive"
 ARCHIVE_PLURAL: Final = "chartarchives"
 
+RELEASE_NAME_MAX: Final = 53
+"""Characters of the name of a Helm release."""
+
 OPERATOR_ACCOUNT: Final = "xapp-operator"
 """The service account of the operator in manifests/base."""
 SECRETS_ROLE: Final = "xapp-operator-secrets"

@@ -32,7 +32,7 @@ from xapp_operator.charts.sources.oci_registry import OciRegistries
 from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
 from xapp_operator.charts.versions import parse_range
 from xapp_operator.common.text import display_url, quote_input
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import AddressRule, DeniedNetwork
 from xapp_operator.errors import ChartInvalid, ChartNotFound, DigestMismatch, SourceUnavailable, XAppError
 from xapp_operator.telemetry.metrics import METRICS

@@ -31,7 +31,7 @@ from xapp_operator.cli.output.console import Output
 from xapp_operator.cli.output.streams import give_up_stdout, prepare_streams
 from xapp_operator.cli.usage import GroupOfCommands
 from xapp_operator.cli.usage_errors import usage_error
-from xapp_operator.config import CommandLineSettings
+from xapp_operator.config.command_line import CommandLineSettings
 
 HELP: Final = """Deploy, watch and configure xApps on a Kubernetes cluster, through the gateway of xapp-operator.
 
@@ -105,5 +105,5 @@ def _require_utf_8(argv: Sequence[str]) -> None:
 
 
 def _report(error: CliError) -> int:
-    Output(color=not CommandLineSettings().no_color, quiet=False).error(error)
+    Output(color=not CommandLineSettings.from_environment().no_color, quiet=False).error(error)
     return error.exit_code

@@ -15,7 +15,7 @@ from xapp_operator.cli.options import complete_nothing
 from xapp_operator.cli.output.console import Output
 from xapp_operator.cli.session import Session
 from xapp_operator.cli.usage import GroupOfCommands, SingleCommand
-from xapp_operator.config import CommandLineSettings
+from xapp_operator.config.command_line import CommandLineSettings
 
 P = ParamSpec("P")
 Command = Callable[Concatenate[Session, P], None]
@@ -95,7 +95,7 @@ def run_command(
 
     Raises typer.Exit for an error.
     """
-    settings = CommandLineSettings()
+    settings = CommandLineSettings.from_environment()
     output = Output(color=not (no_color or settings.no_color), quiet=quiet)
     resolution = Resolution(gateway=gateway, token=token, ca=ca, settings=settings, home=Path.home())
     session = Session(resolution=resolution, output=output)

@@ -13,7 +13,7 @@ from xapp_operator.cli.connection.resolution import Resolution
 from xapp_operator.cli.http.client import GatewayClient
 from xapp_operator.cli.output.console import Format
 from xapp_operator.cli.output.visible_text import is_harmless
-from xapp_operator.config import CommandLineSettings
+from xapp_operator.config.command_line import CommandLineSettings
 
 COMPLETION_SECONDS: Final = 2.0
 COMPLETIONS_MAX: Final = 100
@@ -79,7 +79,7 @@ def _complete(ctx: typer.Context, incomplete: str, find: Callable[[GatewayClient
             gateway=given.get("gateway"),
             token=given.get("token"),
             ca=given.get("ca") and Path(given["ca"]),
-            settings=CommandLineSettings(),
+            settings=CommandLineSettings.from_environment(),
             home=Path.home(),
             quick=True,
         )

@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import Final
 
-from xapp_operator.api.models import RELEASE_NAME_MAX
+from xapp_operator.api.names import RELEASE_NAME_MAX
 from xapp_operator.errors import FieldError, FormInvalid
 
 LABEL_VALUE_MAX: Final = 63

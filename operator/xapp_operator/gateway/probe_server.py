@@ -7,7 +7,7 @@ from typing import Self
 from aiohttp import web
 
 from xapp_operator.common.bounded_http_server import BoundedHttpServer
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import NotReady, XAppError
 from xapp_operator.gateway.state import Gateway
 

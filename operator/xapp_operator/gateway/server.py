@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 import uvicorn
 
 from xapp_operator.common.event_loop import new_event_loop
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.app import create_app
 from xapp_operator.gateway.auth.callers import check_bind_address

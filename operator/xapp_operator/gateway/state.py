@@ -18,7 +18,7 @@ from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.signatures.signature_checker import SignatureChecker
 from xapp_operator.charts.sources.index_reader import PROCESSES_MEMORY_BYTES
 from xapp_operator.common.memory_limit import container_memory_limit
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth.callers import Authenticator, Caller
 from xapp_operator.gateway.auth.permission_report import PermissionReporter

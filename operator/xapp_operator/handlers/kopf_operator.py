@@ -17,7 +17,7 @@ import kopf
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import FIELD_MANAGER, FINALIZER, GROUP, REPOSITORY_PLURAL, VERSION, XAPP_PLURAL
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.handlers.kopf_connections import KopfConnections, ListedObjects
 from xapp_operator.reconcile.runtime import OperatorRuntime
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, items, obj
 from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE
-from xapp_operator.config import MIB
+from xapp_operator.config.settings import MIB
 from xapp_operator.domain.chart_values.yaml_values import ValuesBudget, load_values
 from xapp_operator.errors import ValuesInvalid
 from xapp_operator.helm.manifest import (

@@ -19,7 +19,7 @@ from xapp_operator.common.bounded_process import ProcessResult, ProcessStarter, 
 from xapp_operator.common.off_loop import run_sized
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import landlock_version
-from xapp_operator.config import MIB, Settings
+from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.domain.chart_values.yaml_values import dump_values
 from xapp_operator.domain.masking.redaction import secret_texts
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout, SignatureInvalid, XAppError

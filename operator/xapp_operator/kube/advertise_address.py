@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, items, obj, text
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.health.health_result import find_condition
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import NODES

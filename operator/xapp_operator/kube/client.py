@@ -13,7 +13,7 @@ from typing import Final, Literal, Self, Unpack, cast
 
 from xapp_operator.api.json import Json, JsonObject, encode_json, obj, text
 from xapp_operator.common.off_loop import run_sized
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials, ConnectionInfo
 from xapp_operator.kube.discovery import Discovery

@@ -15,7 +15,7 @@ from typing import Final, Self
 from urllib.parse import urlsplit
 
 from xapp_operator.api.json import items, obj, text
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import DeniedNetwork, parse_networks
 from xapp_operator.errors import KubeError
 from xapp_operator.kube.client import KubeClient

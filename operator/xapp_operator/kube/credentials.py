@@ -23,7 +23,7 @@ from kubernetes.aio import config as loaders
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import kube_config
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import KubeError
 from xapp_operator.telemetry.logs import get_logger

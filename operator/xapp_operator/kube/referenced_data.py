@@ -15,7 +15,7 @@ from typing import Final, Literal
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.spec_parts import ArchiveSource, ValuesRef
 from xapp_operator.common.text import format_bytes
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.chart_values.yaml_values import MAX_NODES, ValuesBudget, load_values
 from xapp_operator.domain.control_characters import require_plain_values
 from xapp_operator.errors import ChartNotFound, FormInvalid, NotFound, ValuesInvalid, ValuesNotFound

@@ -13,7 +13,7 @@ from typing import Final
 from xapp_operator.common.clock import SYSTEM_CLOCK, ServerClock
 from xapp_operator.common.event_loop import new_event_loop
 from xapp_operator.common.waiting import run_unless_stopped
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.handlers.kopf_operator import run_operator
 from xapp_operator.helm.processes.watchdog import HelmWatchdog

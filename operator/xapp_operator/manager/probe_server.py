@@ -11,7 +11,7 @@ from typing import Final, Self
 from aiohttp import web
 
 from xapp_operator.common.bounded_http_server import BoundedHttpServer
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.reconcile.runtime import OperatorRuntime
 from xapp_operator.telemetry.metrics import Metrics
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.health.health_result import HealthResult
 from xapp_operator.domain.health.resource_health import overall_health
 from xapp_operator.errors import AccessDenied, NotFound

@@ -17,7 +17,7 @@ from typing import Final
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.api.names import LABEL_XAPP
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.health.resource_health import ResourceHealth, missing_resource, overall_health
 from xapp_operator.errors import KubeError, NotFound, NotReady, XAppError
 from xapp_operator.helm.manifest import ObjectRef

@@ -9,7 +9,7 @@ from typing import Protocol
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.api.models import XApp
 from xapp_operator.common.clock import JumpAwareClock
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.planning.plan_input import Digests
 from xapp_operator.errors import KubeError
 from xapp_operator.helm.engine import HelmEngine

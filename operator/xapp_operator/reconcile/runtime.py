@@ -20,7 +20,7 @@ from xapp_operator.charts.sources.index_reader import PROCESSES_MEMORY_BYTES
 from xapp_operator.common.bounded_process import ProcessStarter, run_process
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock, JumpAwareClock
 from xapp_operator.common.memory_limit import container_memory_limit
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.planning.backoff import Backoff
 from xapp_operator.errors import HelmError, KubeError
 from xapp_operator.helm.engine import HelmEngine

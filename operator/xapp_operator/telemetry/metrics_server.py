@@ -8,7 +8,7 @@ from typing import Self
 from aiohttp import web
 
 from xapp_operator.common.bounded_http_server import BoundedHttpServer
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import CONTENT_TYPE, METRICS, Metrics

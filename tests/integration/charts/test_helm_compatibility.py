@@ -16,7 +16,7 @@ from tests.unit.charts.tar_archives import chart_with, header, member
 from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.inspection import inspect_archive
 from xapp_operator.charts.versions import parse_range
-from xapp_operator.config import MIB
+from xapp_operator.config.settings import MIB
 from xapp_operator.errors import ChartInvalid, FormInvalid
 
 pytestmark = pytest.mark.integration

@@ -13,7 +13,7 @@ from tests.support.charts import chart_archive
 from tests.support.oci_registry import LocalRegistry
 from xapp_operator.charts.chart_request import ChartRequest, Repository
 from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import ChartNotFound, SourceUnavailable
 
 pytestmark = pytest.mark.integration

@@ -22,7 +22,7 @@ from tests.localrun.cluster_setup import install_crds
 from tests.support.finalizer_refusal import refused_finalizers
 from tests.support.write_interceptor import WriteInterceptor
 from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult, run_process
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.handlers.kopf_operator import run_operator
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.client import KubeClient

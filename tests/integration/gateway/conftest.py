@@ -18,7 +18,7 @@ from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.helm_user import HelmUser
 from tests.support.openapi_contract import OpenApiContract
 from tests.support.own_cluster import BASE, MANIFESTS, wait_for_kinds
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 
 def settings_for(cluster: Cluster, folder: Path, **changes: object) -> Settings:

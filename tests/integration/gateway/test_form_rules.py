@@ -9,7 +9,7 @@ import pytest
 
 from tests.localcluster import Cluster
 from xapp_operator.api.json import JsonObject
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import FormInvalid, Invalid
 from xapp_operator.gateway.deploy.forms import to_form_error, validate_form
 from xapp_operator.kube.client import KubeClient

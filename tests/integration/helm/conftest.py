@@ -15,7 +15,7 @@ from tests.localcluster import Binaries, Cluster
 from tests.support.charts import chart_archive
 from tests.support.helm_requests import no_secrets
 from xapp_operator.api.json import JsonObject
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.chart_values.yaml_values import dump_values
 from xapp_operator.domain.masking.redaction import secret_texts
 from xapp_operator.helm.engine import HelmEngine

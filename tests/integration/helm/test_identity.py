@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.integration.helm.conftest import SIMPLE, HelmNamespace, MakeChart, hook
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AccessDenied, ApiUnavailable, HelmError
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.processes.runner import write_pod_kubeconfig

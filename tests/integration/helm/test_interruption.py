@@ -15,7 +15,7 @@ import pytest
 
 from tests.integration.helm.conftest import SIMPLE, HelmNamespace, MakeChart, hook
 from tests.localcluster.waiting import wait_until
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import HelmError, HelmTimeout
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.processes.watchdog_process import processes_in
@@ -28,7 +28,7 @@ LONG = 600
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.requests import ReleaseRequest
 

@@ -14,7 +14,7 @@ from aiohttp import web
 from tests.integration.helm.conftest import SIMPLE, MakeChart
 from tests.support.charts import chart_archive
 from tests.support.schema_messages import SCHEMA_MESSAGES
-from xapp_operator.config import MIB, Settings
+from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout, ValuesInvalid
 from xapp_operator.helm import engine as engine_module
 from xapp_operator.helm.engine import HelmEngine

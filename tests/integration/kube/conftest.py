@@ -9,7 +9,7 @@ import pytest
 from tests.localcluster import Cluster
 from tests.localrun.cluster_setup import install_crds
 from xapp_operator.api.json import JsonObject
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 

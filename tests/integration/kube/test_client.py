@@ -14,7 +14,7 @@ from tests.localcluster import LocalCluster
 from tests.support.eventually import eventually_async
 from tests.support.xapp_manifest import xapp_manifest
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AccessDenied, AlreadyExists, Conflict, Invalid, NotFound, Unauthenticated, WatchExpired
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import (

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.localcluster import Cluster
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.cluster_networks import ClusterNetworks

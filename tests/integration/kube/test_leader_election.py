@@ -18,7 +18,7 @@ from tests.integration.kube.tcp_relay import TcpRelay
 from tests.localcluster import Cluster
 from tests.support.eventually import eventually, eventually_async
 from xapp_operator.api.json import JsonObject, integer, obj, text
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AccessDenied, KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.leader_election import LeaderElector, process_identity
@@ -34,7 +34,7 @@ LONG_AGO = "2001-01-01T00:00:00.000000Z"
 
 _LEAD = """
 import asyncio, sys
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.leader_election import LeaderElector
 

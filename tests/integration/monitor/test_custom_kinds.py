@@ -13,7 +13,7 @@ from tests.localcluster import Cluster
 from tests.support.custom_kinds import WIDGET_CRD
 from tests.support.eventually import eventually
 from xapp_operator.api.models import HealthStatus
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.monitor import xapp_monitor

@@ -17,7 +17,7 @@ from tests.localcluster import Cluster
 from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.proxied_xapp import NAME, PORT, SERVICE
 from tests.support.xapp_server import XAppServer
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy

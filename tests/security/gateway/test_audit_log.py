@@ -18,7 +18,7 @@ from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 from tests.support.proxied_xapp import NAME, NAMESPACE, proxy_to_service
 from tests.support.stand_in_api import LOGS, StandInApi, serve_api, serve_authenticating_gateway
 from tests.support.xapp_server import serve_xapp
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.http.audit import RequestRecord, begin_notes
 from xapp_operator.telemetry.audit import AuditLog
 

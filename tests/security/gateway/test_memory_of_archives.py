@@ -32,7 +32,7 @@ RECEIVED_PER_ARCHIVE_MAX: Final = 8 * 1024
 WATCH_ARCHIVES: Final = """
 import asyncio, json
 from pathlib import Path
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.catalog.archive_store import watch_archives
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.reconcile.inputs.chart_archives import ChartArchives

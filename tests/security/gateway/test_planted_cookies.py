@@ -13,7 +13,7 @@ from cryptography.fernet import Fernet
 from starlette.requests import Request
 
 from tests.unit.gateway.auth.secret_server import FakeClock, FakeSecretServer, make_key, secret_server
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import SessionEnded
 from xapp_operator.gateway.auth import session_secret, sessions
 from xapp_operator.gateway.auth.callers import Authenticator

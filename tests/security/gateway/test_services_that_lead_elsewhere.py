@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.xapp_server import serve_xapp
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import AddressRule, DeniedNetwork
 from xapp_operator.errors import UpstreamUnreachable
 from xapp_operator.gateway.proxy.targets import ProxyTarget

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.gateway.auth.secret_server import FakeClock, secret_server
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import ApiOverloaded, SessionEnded
 from xapp_operator.gateway.auth import sessions
 from xapp_operator.gateway.auth.session_secret import STATE_SECONDS

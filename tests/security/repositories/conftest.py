@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.charts.http_site import WebServer
 from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.charts.http_site import Reply, StaticResolver, WebServer, redirect
 from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import AddressRule, DeniedNetwork, parse_networks
 from xapp_operator.errors import AddressRefused
 

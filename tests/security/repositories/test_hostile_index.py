@@ -16,7 +16,7 @@ from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.sources.index_parser import MAX_ENTRIES
 from xapp_operator.charts.sources.index_reader import IN_THREAD_MAX_BYTES, IndexReader
-from xapp_operator.config import MIB
+from xapp_operator.config.settings import MIB
 from xapp_operator.errors import ChartSourceError
 
 GOOD = b"apiVersion: v1\nentries:\n  hello:\n  - {version: 0.1.0, urls: [hello-0.1.0.tgz]}\n"

@@ -12,7 +12,7 @@ from tests.support.chart_server import ChartServer
 from tests.support.chart_signing import GnuPG
 from tests.support.oci_registry import LocalRegistry
 from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.helm.engine import HelmEngine
 
 

@@ -16,7 +16,7 @@ from xapp_operator.charts.chart_request import ChartRequest, Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.signatures.signature_checker import SignatureChecker
 from xapp_operator.charts.signatures.trusted_keys import SignatureDemand, read_trusted_keys
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import SignatureInvalid
 from xapp_operator.helm.engine import HelmEngine
 

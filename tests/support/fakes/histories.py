@@ -32,7 +32,7 @@ from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE, FakeCluster, Killed
 from tests.support.fakes.step_checks import check_released, check_steps
 from xapp_operator.api.models import XApp, XAppSpec
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.reconcile.status.status_draft import request_digest, requested_value
 
 GOOD_TAGS = ["one", "two", "three"]

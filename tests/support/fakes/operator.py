@@ -23,7 +23,7 @@ from tests.support.fakes.kopf import KopfStandIn
 from tests.support.fakes.kubelet import run_pods
 from xapp_operator.common.bounded_process import ProcessStarter
 from xapp_operator.common.clock import ServerClock
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.credentials import ClusterCredentials
 from xapp_operator.kube.resources import XAPPS

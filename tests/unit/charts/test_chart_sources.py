@@ -18,7 +18,7 @@ from tests.unit.charts.http_site import Reply, WebServer
 from xapp_operator.api.spec_parts import REPOSITORY_SCHEMES, RepositoryType
 from xapp_operator.charts.chart_request import BasicCredentials, ChartRequest, Repository
 from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.config import MIB, Settings
+from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.errors import (
     AddressRefused,
     ChartInvalid,

@@ -16,7 +16,7 @@ from tests.unit.cli.conftest import Xapp
 from xapp_operator.cli.connection.login_file import Login, read_login, write_login
 from xapp_operator.cli.connection.resolution import Resolution
 from xapp_operator.cli.errors import CliError, UsageError
-from xapp_operator.config import CommandLineSettings
+from xapp_operator.config.command_line import CommandLineSettings
 
 NODE = {
     "status": {
@@ -30,7 +30,7 @@ SERVICE_PATH = "/api/v1/namespaces/xapp-operator-system/services/xapp-gateway"
 def resolution(
     home: Path, *, gateway: str | None = None, token: str | None = None, ca: Path | None = None
 ) -> Resolution:
-    return Resolution(gateway=gateway, token=token, ca=ca, settings=CommandLineSettings(), home=home)
+    return Resolution(gateway=gateway, token=token, ca=ca, settings=CommandLineSettings.from_environment(), home=home)
 
 
 def write_kubeconfig(home: Path, server: str, user: dict[str, object], **context: str) -> Path:

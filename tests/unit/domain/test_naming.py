@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xapp_operator.api.models import RELEASE_NAME_MAX
+from xapp_operator.api.names import RELEASE_NAME_MAX
 from xapp_operator.domain.naming import LABEL_VALUE_MAX, archive_name, composed_name, label_text, label_value, sanitise
 from xapp_operator.errors import FormInvalid
 

@@ -20,7 +20,7 @@ from tests.support.fakes.helm import FakeHelm, Fault
 from tests.support.fakes.kopf import KopfStandIn
 from tests.support.fakes.kubelet import run_pods
 from tests.support.fakes.operator import fake_credentials
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import HelmError
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.client import KubeClient

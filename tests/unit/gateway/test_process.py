@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from tests.support.gateway import UNREACHABLE_KUBECONFIG
-from xapp_operator.config import CLUSTER_NETWORKS
+from xapp_operator.config.settings import CLUSTER_NETWORKS
 
 PROGRAM = Path(sys.executable).parent / "xapp-operator"
 SECONDS = 60.0

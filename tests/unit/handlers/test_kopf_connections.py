@@ -18,7 +18,7 @@ from aiohttp import web
 from tests.support.eventually import eventually
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FINALIZER, GROUP, REPOSITORY_PLURAL, VERSION, XAPP_PLURAL
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.bounded_json import LEVELS_MAX
 from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH, deeper_than
 from xapp_operator.handlers.kopf_connections import ListedObjects, _listed_objects

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from xapp_operator.api.names import GROUP, VERSION
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.handlers.kopf_operator import _configure_kopf, run_operator
 from xapp_operator.kube.credentials import ConnectionInfo
 from xapp_operator.reconcile.runtime import OperatorRuntime

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from xapp_operator.common.bounded_process import ProcessResult
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import HelmError
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.requests import TestRequest as HelmTestRequest

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.fakes.histories import make_settings
 from tests.support.work_folder import work_folder
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 YOUNG_OBJECTS_MAX = 50_000
 """Objects until the next garbage collection: about three histories. By default there are hundreds in each of them."""

@@ -19,7 +19,7 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.helm_by_hand import change_by_hand, roll_back_by_hand, upgrade_by_hand
 from tests.support.fakes.histories import GOOD_TAGS, LAG_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN, Kill
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 PASSING = "Internal error occurred: etcdserver: request timed out"

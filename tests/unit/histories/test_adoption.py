@@ -17,7 +17,7 @@ from tests.support.fakes.kopf import KopfStandIn
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.unit.histories.situations.actions import allow, forbidden, refuse, store
 from xapp_operator.api.names import FINALIZER
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 SECONDS = 20.0

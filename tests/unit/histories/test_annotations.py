@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import History, run_history, xapp_body
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 SECONDS = 20.0
 REFUSED = 'ConfigMap "hello" is invalid: data.tag: Invalid value: "two": must be three'

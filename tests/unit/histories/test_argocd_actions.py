@@ -11,7 +11,7 @@ from lupa.lua51 import LuaError  # type: ignore[import-untyped]
 from tests.support.argocd import Body, defined_actions, list_actions, run_action
 from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 VALUES = {"tag": "one", "ports": [1, 2], "affinity": {}, "tolerations": [], "volumes": [{"name": "a", "emptyDir": {}}]}
 

@@ -20,7 +20,7 @@ from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.support.fakes.value_secrets import secret
 from tests.support.helm_tests import ENABLED, TEST, VALUES, pods
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.planning.actions import RejectRequest
 from xapp_operator.domain.planning.plan_input import PlanInput
 from xapp_operator.kube.transport import ApiRequest, ApiResponse, RequestIdentity

@@ -13,7 +13,7 @@ from tests.support.fakes.value_secrets import create_values, replace_secret, sec
 from tests.support.helm_tests import ENABLED, outcome_of, store_chart
 from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, create_other
 from tests.unit.histories.test_release_inputs import archive, store
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 SECONDS = 30.0

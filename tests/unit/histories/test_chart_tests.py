@@ -26,7 +26,7 @@ from tests.support.helm_tests import (
     wait_running,
     wait_tested,
 )
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 

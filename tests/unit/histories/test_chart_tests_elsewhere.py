@@ -21,7 +21,7 @@ from tests.support.helm_tests import (
     wait_tested,
 )
 from tests.unit.histories.situations.actions import allow, change
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 ELSEWHERE = "elsewhere"

@@ -9,7 +9,7 @@ from tests.support.fakes.histories import STORED_CHART, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import install
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 NAME = STORED_CHART["metadata"]["name"]
 ARCHIVE = Target("xapp-operator.io", "v1alpha1", "chartarchives", NAMESPACE, NAME)

@@ -22,7 +22,7 @@ from tests.unit.histories.test_removals import (
     is_gone,
     wait_gone,
 )
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 HOUR = 3600.0

@@ -16,7 +16,7 @@ from tests.unit.histories.situations.actions import (
     set_live_tag,
 )
 from tests.unit.histories.test_removals import events
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 

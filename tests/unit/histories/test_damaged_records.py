@@ -14,7 +14,7 @@ from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.test_removals import NOT_FOUND, RECORD, events, install, wait_gone
 from tests.unit.histories.test_retries import REFUSED
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.helm.releases.release_storage import JSON_VALUES_MAX
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile.verbs.uninstall import RECORDS_CAME_BACK

@@ -9,7 +9,7 @@ import pytest
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.operator import NAMESPACE, Kill
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.1, 0.3, 0.7])

@@ -17,7 +17,7 @@ from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import create_other
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.charts.downloader import Downloader
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 REPOSITORY = Target("xapp-operator.io", "v1alpha1", "chartrepositories", NAMESPACE, "acme")
 SECRETS = Target("", "v1", "secrets", NAMESPACE)

@@ -15,7 +15,7 @@ from tests.support.fakes.histories import RESYNC_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import store
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile import drift
 from xapp_operator.reconcile.verbs import correct_drift

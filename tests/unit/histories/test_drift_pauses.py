@@ -10,7 +10,7 @@ from tests.support.fakes.api_server import Refused
 from tests.support.fakes.histories import CONFIGMAP, History, run_history
 from tests.unit.histories.situations.actions import allow, install, refuse, set_live_tag, store
 from tests.unit.histories.situations.drift import CLUSTER_ROLE
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 PAUSE_SECONDS = 2.0

@@ -9,7 +9,7 @@ import pytest
 from tests.support.fakes.helm import Step
 from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN, Kill
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 CHANGES: list[dict[str, Any]] = [{"timeout": "90s"}, {"maxHistory": 7}, {"upgrade": {"onFailure": "none"}}]
 

@@ -14,7 +14,7 @@ from tests.support.fakes.operator import BROKEN
 from tests.unit.histories.states import AT, STATES
 from tests.unit.histories.states.scene import BY_RELEASE, At, Scene, State, watch_plans
 from tests.unit.histories.test_generated_histories import HISTORIES
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.planning import actions
 from xapp_operator.domain.planning import plan as planning
 from xapp_operator.domain.planning.actions import RejectRequest, RejectRollback

@@ -11,7 +11,7 @@ from tests.support.fakes.helm_by_hand import roll_back_by_hand
 from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import Kill
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 TWO = '{"tag": "two"}'
 REFUSED = 'ConfigMap "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name"'

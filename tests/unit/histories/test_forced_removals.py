@@ -10,7 +10,7 @@ from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import create_other
 from tests.unit.histories.test_memory import KEY, find
 from tests.unit.histories.test_status_writes import is_status, write_status
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 SECONDS = 60.0

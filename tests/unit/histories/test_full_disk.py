@@ -15,7 +15,7 @@ from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, TIMEOUT_SECONDS
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from xapp_operator.charts.archives.chart_cache import ChartCache
 from xapp_operator.charts.downloader import Downloader
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.helm.processes.workspace import Workspace
 
 REPOSITORY = Target("xapp-operator.io", "v1alpha1", "chartrepositories", NAMESPACE, "acme")

@@ -55,7 +55,7 @@ from tests.unit.histories.generation import (
     tags,
     upgrades_by_hand,
 )
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 HISTORIES = property_settings(phases=[Phase.explicit, Phase.generate])
 """What fails is shown as it was found, because shrinking takes minutes."""

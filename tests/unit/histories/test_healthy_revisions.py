@@ -9,7 +9,7 @@ from tests.support.fakes.helm_by_hand import roll_back_by_hand, upgrade_by_hand
 from tests.support.fakes.histories import RESYNC_SECONDS, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN, Kill
 from tests.unit.histories.test_retries import REFUSED
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 
 def known_health(history: History) -> dict[int, bool | None]:

@@ -13,7 +13,7 @@ from tests.support.fakes.operator import BROKEN, Kill
 from tests.support.fakes.value_secrets import create_values, replace_secret, secret
 from tests.unit.histories.situations.actions import CONFIGMAP_TARGET
 from tests.unit.histories.test_annotations import condition, events, handled, hold_first_revision
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 SECONDS = 20.0
 SETTLED_SECONDS = 300.0

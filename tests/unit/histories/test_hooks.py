@@ -12,7 +12,7 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile import hook_reporting
 

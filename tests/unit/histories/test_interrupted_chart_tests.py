@@ -26,7 +26,7 @@ from tests.support.helm_tests import (
     wait_tested,
 )
 from tests.unit.histories.situations.actions import allow, refuse
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 
 def upgrade(history: History) -> None:

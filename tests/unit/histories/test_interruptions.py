@@ -12,7 +12,7 @@ from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, Kill
 from tests.support.helm_tests import runs_by_outcome
 from tests.unit.histories.situations.actions import create_other, take_the_place
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 
 def change_values(history: History) -> None:

@@ -27,7 +27,7 @@ from tests.support.fakes.histories import MAX_HISTORY, STORED_CHART, History, ru
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE, Kill
 from tests.support.helm_tests import ENABLED, FAILS, deploy
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 REFUSED = 'ConfigMap "hello" is invalid: data.tag: Invalid value: "two": must be three'
 UNAVAILABLE = "Internal error occurred: etcdserver: request timed out"

@@ -13,7 +13,7 @@ from tests.support.fakes.histories import CONFIGMAP, History, run_history
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import allow, store
 from tests.unit.histories.situations.drift import SERVICE
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AccessDenied
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.monitor.live_objects import LiveObjectKey

@@ -13,7 +13,7 @@ from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import take_the_place
 from xapp_operator.api.names import ANNOTATION_RETRY_AT, ANNOTATION_VALUES_TEXT
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.reconcile.reconcile_context import ReconcileRequest
 from xapp_operator.reconcile.status_reports import _ProgressReport
 

@@ -20,7 +20,7 @@ from tests.support.fakes.helm_by_hand import (
 from tests.support.fakes.histories import STORED_CHART, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.unit.histories.test_retries import REFUSED
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 SOON_SECONDS = 10.0
 ARCHIVE = Target("xapp-operator.io", "v1alpha1", "chartarchives", NAMESPACE, STORED_CHART["metadata"]["name"])

@@ -17,7 +17,7 @@ from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN
 from tests.support.fakes.value_secrets import create_values, replace_secret, secret
 from tests.unit.histories.generation import refuse
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.api_errors import error_from_response
 from xapp_operator.kube.transport import ApiRequest
 

@@ -14,7 +14,7 @@ from tests.support.fakes.histories import LAG_SECONDS, STORED_CHART, History, ru
 from tests.support.fakes.operator import NAMESPACE
 from tests.support.helm_tests import ENABLED, ENDLESS, store_chart
 from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, allow, change, forbidden, refuse
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 KEY = (NAMESPACE, "hello")
 TIMED_OUT = Refused(500, "InternalError", "etcdserver: request timed out")

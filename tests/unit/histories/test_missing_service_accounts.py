@@ -12,7 +12,7 @@ from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.operator import NAMESPACE
 from tests.support.fakes.value_secrets import create_values
 from tests.unit.histories.situations.actions import allow, install, refuse
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 GHOST = "system:serviceaccount:ns:ghost"

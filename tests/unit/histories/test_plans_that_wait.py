@@ -14,7 +14,7 @@ from tests.support.fakes.histories import STORED_CHART, TIMEOUT_SECONDS, History
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.support.fakes.value_secrets import LOST_VALUES, create_values, delete_values, replace_secret, secret
 from tests.unit.histories.situations.actions import create_other, install, remove_other, take_the_place
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 HELM_ENDS: Final = 80.0
 """After so long, the helm of the other XApp has ended."""

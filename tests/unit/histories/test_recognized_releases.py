@@ -7,7 +7,7 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.test_adoption import NOT_RENDERED, SECONDS, fail_to_render
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 
 def test_a_release_of_a_person_is_adopted_once_the_spec_wants_what_it_has(settings: Settings) -> None:

@@ -11,7 +11,7 @@ from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import allow, change, count_reads, create_other, install, refuse
 from tests.unit.histories.test_refused_requests import DENIED, WEBHOOK, events
 from xapp_operator.api.names import FINALIZER
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile.finalizers import FINALIZER_NOT_WRITTEN, LATE_SECONDS
 

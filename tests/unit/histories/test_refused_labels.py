@@ -10,7 +10,7 @@ from tests.support.fakes.api_server import Refused
 from tests.support.fakes.histories import RESYNC_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN
 from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, allow, install, refuse
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 MAY_NOT = (
     'configmaps "hello" is forbidden: User "system:serviceaccount:ns:robot" cannot patch resource "configmaps" in API '

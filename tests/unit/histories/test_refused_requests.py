@@ -10,7 +10,7 @@ from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.support.fakes.value_secrets import create_values, replace_secret, secret
 from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, allow, change, install, refuse
 from tests.unit.histories.test_adoption import condition
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 REFUSALS = [(500, "InternalError"), (422, "Invalid"), (403, "Forbidden")]
 ARCHIVE = STORED_CHART["metadata"]["name"]

@@ -8,7 +8,7 @@ from tests.support.fakes.helm_by_hand import roll_back_by_hand
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.operator import BROKEN, Kill
 from tests.support.helm_tests import ENABLED, FAILS, deploy, events, last_test, outcome_of, wait_tested
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 ROLLBACK = {**ENABLED, "onFailure": "rollback"}

@@ -17,7 +17,7 @@ from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.support.fakes.value_secrets import create_values, replace_secret, secret
 from tests.unit.histories.situations.actions import count_reads
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest, ApiResponse, RequestIdentity
 
 CONFIGMAP = """\

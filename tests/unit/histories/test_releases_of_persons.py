@@ -19,7 +19,7 @@ from tests.support.fakes.operator import BROKEN
 from tests.unit.histories.situations.actions import store
 from tests.unit.histories.test_adoption import COMMON, assert_uninstalled, condition, create_other, delete_hello
 from tests.unit.histories.test_retries import REFUSED, UNAVAILABLE
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 SOON_SECONDS = 10.0
 """Much less than the resync, which would notice it too."""

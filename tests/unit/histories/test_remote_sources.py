@@ -13,7 +13,7 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from xapp_operator.charts.downloader import Downloader
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 BROKEN_DEPLOYMENT = DEPLOYMENT.replace("{{ .Values.tag }}", BROKEN)

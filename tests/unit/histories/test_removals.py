@@ -16,7 +16,7 @@ from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.support.helm_tests import deploy as deploy_with_tests
 from tests.support.helm_tests import wait_tested
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.kube.transport import ApiRequest

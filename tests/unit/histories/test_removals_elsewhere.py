@@ -18,7 +18,7 @@ from tests.unit.histories.test_removals import (
     refuse,
     wait_gone,
 )
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 ELSEWHERE = (

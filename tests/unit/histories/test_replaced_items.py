@@ -13,7 +13,7 @@ from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE, Kill
 from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, CORRECT, allow, change, install, refuse, store
 from tests.unit.histories.test_removals import events
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 SERVICE = """\
 apiVersion: v1

@@ -10,7 +10,7 @@ from tests.support.fakes.helm_records import record_target
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import CONFIGMAP_TARGET, count_reads
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 

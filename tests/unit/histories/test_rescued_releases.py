@@ -11,7 +11,7 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN
 from tests.unit.histories.test_removals import events, install, is_gone, wait_gone
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 SOON_SECONDS = 12.0

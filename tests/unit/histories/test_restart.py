@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.fakes.histories import STORED_CHART, History, run_history, xapp_body
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 MANY = 200
 

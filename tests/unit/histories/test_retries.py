@@ -7,7 +7,7 @@ import pytest
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import Kill
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 REFUSED = 'ConfigMap "hello" is invalid: data.tag: Invalid value: "two": must be three'
 UNAVAILABLE = "Internal error occurred: etcdserver: request timed out"

@@ -14,7 +14,7 @@ from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_hi
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.unit.histories.situations.actions import create_other
 from xapp_operator.charts.downloader import Downloader
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 URL = "https://127.0.0.1:1"

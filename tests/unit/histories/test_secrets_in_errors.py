@@ -15,7 +15,7 @@ from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.support.fakes.value_secrets import create_values, replace_secret, secret
 from tests.support.helm_tests import ENABLED, outcome_of, refuse_tests, store_chart
 from tests.unit.histories.situations.actions import count_reads
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.masking.redaction import MASK
 from xapp_operator.helm.results.stderr import WITHHELD_UNREAD
 from xapp_operator.kube.transport import ApiRequest

@@ -14,7 +14,7 @@ from tests.support.fakes.kinds import DISCOVERY, KINDS, discovery_of_kinds
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import store
 from tests.unit.histories.test_removals import events
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube import discovery
 
 GROUP = ("example.com", "v1")

@@ -13,7 +13,7 @@ from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, PAUSE_SECONDS, History, run_history, xapp_body
 from tests.support.helm_tests import ENDLESS, deploy, pods, runs_by_outcome, wait_running
 from tests.unit.histories.situations.actions import store
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 SECONDS = 20.0

@@ -13,7 +13,7 @@ from tests.support.fakes.histories import History, run_history
 from tests.unit.histories import test_remote_sources as remote_sources
 from tests.unit.histories.test_release_inputs import archive, ready, store, wait_revision
 from xapp_operator.charts.downloader import Downloader
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 
 def demanding_signatures(settings: Settings, folder: Path) -> Settings:

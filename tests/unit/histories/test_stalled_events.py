@@ -10,7 +10,7 @@ from tests.support.fakes.histories import STORED_CHART, History, run_history
 from tests.support.fakes.operator import BROKEN
 from tests.unit.histories.situations.actions import allow, install, refuse
 from tests.unit.histories.test_annotations import REFUSED
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.reconcile.finalizers import FINALIZER_NOT_WRITTEN
 
 GONE = {"chartArchiveRef": {"name": "gone"}, "digest": None}

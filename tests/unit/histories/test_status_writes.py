@@ -17,7 +17,7 @@ from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import store
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import XApp
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.resources import XAPPS
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile.runtime import OperatorRuntime

@@ -21,7 +21,7 @@ from tests.unit.histories.situations.actions import (
     store,
 )
 from tests.unit.histories.test_removals import events
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 RECREATED = [

@@ -17,7 +17,7 @@ import pytest
 from tests.support.fakes.histories import run_history
 from tests.support.fakes.trace import Trace
 from tests.unit.histories.situations import TRACED
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 TRACES = Path(__file__).with_name("traces")
 REWRITE = f"WRITE_TRACES=1 pytest {Path(__file__).relative_to(Path(__file__).parents[3])}"

@@ -6,7 +6,7 @@ from tests.support.fakes.api_server import Refused
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.unit.histories.test_removals import delete_namespace, install, wait_gone
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 

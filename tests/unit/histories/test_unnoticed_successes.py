@@ -18,7 +18,7 @@ from tests.support.helm_tests import ENABLED, deploy
 from tests.unit.histories.generation import refuse
 from tests.unit.histories.test_kills import SITUATIONS, End
 from xapp_operator.common.bounded_process import Command, ProcessResult
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 LOST = "http2: client connection lost"
 SIGKILL = ""

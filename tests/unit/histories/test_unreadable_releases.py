@@ -10,7 +10,7 @@ from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.unit.histories.situations.actions import RECORD, allow, count_reads, install, refuse, remove, store
 from tests.unit.histories.situations.drift import CLUSTER_ROLE
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.helm import manifest
 from xapp_operator.kube.transport import ApiRequest
 

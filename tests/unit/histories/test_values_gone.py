@@ -24,7 +24,7 @@ from tests.support.helm_tests import FAILS, TEST, VALUES
 from tests.unit.histories.situations.actions import allow
 from tests.unit.histories.test_release_inputs import ready
 from tests.unit.histories.test_removals import events
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
 SECONDS: Final = 20.0

@@ -15,7 +15,7 @@ from tests.support.fakes.json_patch import Json
 from tests.support.helm_tests import deploy, wait_tested
 from tests.unit.histories.situations.actions import create_other, remove_other, take_the_place
 from tests.unit.histories.test_status_writes import count, is_status
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.planning.actions import Nothing, Wait
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile import status_reports

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.client import KubeClient
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

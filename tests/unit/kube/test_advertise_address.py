@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from xapp_operator.api.json import JsonObject, obj
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.advertise_address import choose_address
 
 

@@ -16,7 +16,7 @@ from tests.unit.kube.conftest import Connect
 from tests.unit.kube.fake_cluster import FakeCluster, Transport, fake_credentials
 from tests.unit.kube.test_advertise_address import node
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AccessDenied, ApiUnavailable, Conflict, KubeError, NotFound, Unauthenticated
 from xapp_operator.kube import advertise_address
 from xapp_operator.kube.advertise_address import AdvertiseAddress

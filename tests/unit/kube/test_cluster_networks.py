@@ -9,7 +9,7 @@ import pytest
 from tests.support.eventually import eventually
 from tests.support.fakes.kinds import KINDS
 from tests.unit.kube.fake_cluster import MORE_KINDS, FakeCluster
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AccessDenied
 from xapp_operator.kube import cluster_networks
 from xapp_operator.kube.cluster_networks import ClusterNetworks

@@ -20,7 +20,7 @@ from kubernetes.aio.config import incluster_config
 from tests.localcluster.kubeconfig import write_kubeconfig as write_embedded
 from tests.localcluster.pki import Authority, KeyPair
 from tests.unit.kube.conftest import Connect, write_kubeconfig
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import ApiUnavailable, KubeError, Unauthenticated
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import PODS

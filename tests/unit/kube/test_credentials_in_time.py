@@ -20,7 +20,7 @@ from tests.support.fakes.clock import FakeClock, FakeTimeLoop
 from tests.unit.kube.conftest import write_kubeconfig
 from tests.unit.kube.test_credentials import write_plugin
 from xapp_operator.api.json import JsonObject
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import KubeError
 from xapp_operator.kube import credentials as module
 from xapp_operator.kube.credentials import ClusterCredentials, TlsConfig

@@ -12,7 +12,7 @@ from tests.support.yaml_aliases import count_values, values_with_aliases
 from tests.unit.kube.conftest import Connect
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.spec_parts import ArchiveSource, KeyRef, NameRef, ValuesRef
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.chart_values.yaml_values import MAX_NODES
 from xapp_operator.errors import AccessDenied, ChartNotFound, FormInvalid, ValuesInvalid, ValuesNotFound
 from xapp_operator.kube.client import KubeClient

@@ -10,7 +10,7 @@ import pytest
 from tests.support.eventually import eventually
 from tests.unit.kube.conftest import Connect
 from tests.unit.monitor.objects import DRAX, NAMESPACE, OURS, LabelledObjects, drax_labels, labelled
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.monitor.object_labels import ReleaseKey
 from xapp_operator.monitor.registry import XAppRegistry
 

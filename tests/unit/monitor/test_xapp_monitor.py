@@ -13,7 +13,7 @@ from tests.unit.kube.conftest import Connect
 from tests.unit.monitor.objects import NAMESPACE, OURS, LabelledObjects, labelled
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.api.models import HealthStatus
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource

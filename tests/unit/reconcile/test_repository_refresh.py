@@ -19,7 +19,7 @@ from tests.support.eventually import eventually
 from tests.unit.kube.conftest import Connect
 from xapp_operator.api.names import ANNOTATION_RECONCILE_AT
 from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.reconcile.inputs.impersonation import Impersonation
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
 from xapp_operator.reconcile.watching.secret_watch import SecretWatch

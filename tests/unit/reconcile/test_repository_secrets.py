@@ -15,7 +15,7 @@ from tests.unit.kube.conftest import Connect
 from tests.unit.kube.list_watch_server import ListWatchServer
 from tests.unit.reconcile.xapps import xapp
 from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.reconcile.inputs.impersonation import Impersonation
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
 from xapp_operator.reconcile.watching.referenced_objects import ReferencedObjects

@@ -24,7 +24,7 @@ from tests.unit.histories.test_memory import find
 from tests.unit.reconcile.xapps import xapp
 from xapp_operator.api.names import FINALIZER
 from xapp_operator.common.bounded_process import ProcessResult
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import HelmError, NotReady
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.transport import ApiRequest, RequestIdentity

@@ -7,7 +7,7 @@ import socket
 import aiohttp
 import pytest
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.telemetry.metrics import Metrics
 from xapp_operator.telemetry.metrics_server import MetricsAddressUnavailable, MetricsServer
 

@@ -17,7 +17,7 @@ from typing import Final, Self
 from xapp_operator.charts.archives.tar_reader import InvalidTar, TarEntry, TarEntryKind, TarReader
 from xapp_operator.common.bounded_stream import BoundedStream
 from xapp_operator.common.text import format_bytes, quote_input
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import ChartInvalid
 
 CHART_YAML: Final = "Chart.yaml"

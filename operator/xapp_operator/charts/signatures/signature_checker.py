@@ -28,7 +28,7 @@ from xapp_operator.charts.signatures.trusted_keys import SignatureDemand, Truste
 from xapp_operator.charts.sources.chart_source import RegistrySignatures
 from xapp_operator.charts.versions import parse_version
 from xapp_operator.common.text import format_bytes, quote_input
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import SignatureInvalid
 from xapp_operator.helm.requests import VerifiedArchive, VerifyRequest
 

@@ -32,7 +32,7 @@ from xapp_operator.cli.questions import confirm
 from xapp_operator.cli.session import Session, XAppName
 from xapp_operator.cli.values_input import SetOption, SetStringOption, ValuesOption, parse_settings, values_text
 from xapp_operator.cli.values_patch import patch_text
-from xapp_operator.config import CommandLineSettings
+from xapp_operator.config.command_line import CommandLineSettings
 
 app = command_group(
     "Show and change the values of an xApp.",
@@ -159,7 +159,7 @@ def edit_values(
     before = _text_of(session, target)
     path = _text_file(target, before)
     try:
-        edit_file(CommandLineSettings().editor or DEFAULT_EDITOR, path)
+        edit_file(CommandLineSettings.from_environment().editor or DEFAULT_EDITOR, path)
     finally:
         after = path.read_bytes()
         if after == before.encode():

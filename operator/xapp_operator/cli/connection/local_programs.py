@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from xapp_operator.cli.errors import CliError, UsageError
-from xapp_operator.config import inherited_environment
+from xapp_operator.config.command_line import inherited_environment
 
 PLUGIN_SECONDS: Final = 120.0
 """A credential plugin may open a browser and wait for a sign-in."""

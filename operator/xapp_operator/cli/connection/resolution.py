@@ -24,7 +24,7 @@ from xapp_operator.cli.connection.kubeconfig import Kubeconfig, read_kubeconfig
 from xapp_operator.cli.connection.login_file import Login, login_path, read_login
 from xapp_operator.cli.errors import CliError, UsageError
 from xapp_operator.cli.http.addresses import leads_to_loopback
-from xapp_operator.config import CommandLineSettings
+from xapp_operator.config.command_line import CommandLineSettings
 
 DEFAULT_GATEWAY: Final = "http://127.0.0.1:31315"
 DEFAULT: Final = "the default"
@@ -131,8 +131,8 @@ class Resolution:
         """
         if self._token:
             return Who(checked_token(self._token, source="--token"), "--token")
-        if self._settings.token is not None and (token := self._settings.token.get_secret_value()):
-            return Who(checked_token(token, source="XAPP_TOKEN"), "XAPP_TOKEN")
+        if self._settings.token:
+            return Who(checked_token(self._settings.token, source="XAPP_TOKEN"), "XAPP_TOKEN")
         if self.login is not None and _same_gateway(self.login.gateway, self.where.url):
             return Who(self.login.token, "xapp login")
         if self._may_use_kubeconfig and self._kubeconfig_token:

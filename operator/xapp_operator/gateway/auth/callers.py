@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from starlette.requests import HTTPConnection
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import AccessDenied, InsecureSession, SessionProofRequired, Unauthenticated, XAppError
 from xapp_operator.gateway.auth.access_reviews import AccessReviews

@@ -25,7 +25,7 @@ from cryptography.fernet import Fernet
 
 from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.common.single_flight import SingleFlight
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import (
     AccessDenied,
     AlreadyExists,

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.caller_groups import group_of_user
 from xapp_operator.errors import NextRequest, SessionEnded, SessionProofRequired, Unauthenticated
 from xapp_operator.gateway.auth.session_cookies import (

@@ -22,7 +22,7 @@ from xapp_operator.api.names import (
     LABEL_CHART_VERSION,
 )
 from xapp_operator.api.spec_parts import DIGEST_MAX
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.catalog.object_store import FilterValues, WatchedStore
 from xapp_operator.gateway.catalog.store_history import SortKey
 from xapp_operator.kube.client import KubeClient

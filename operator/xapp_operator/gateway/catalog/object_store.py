@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from sortedcontainers import SortedList
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.catalog.store_history import SortKey, StoredEntry, StoreHistory, StoreSnapshot
 from xapp_operator.kube.client import KubeClient

@@ -10,7 +10,7 @@ from xapp_operator.api.chart_repository import ChartRepositorySpec
 from xapp_operator.api.conditions import READY
 from xapp_operator.api.json import JsonObject, integer, items, obj, pack_json, text
 from xapp_operator.charts.chart_request import OCI
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.catalog.change_times import spec_changed_at
 from xapp_operator.gateway.catalog.object_store import FilterValues, WatchedStore
 from xapp_operator.gateway.catalog.store_history import SortKey

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from xapp_operator.api.json import JsonObject, items, obj, pack_json, text
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.catalog.label_selector import LabelSelector
 from xapp_operator.gateway.catalog.object_store import FilterValues, WatchedStore
 from xapp_operator.gateway.catalog.store_history import SortKey

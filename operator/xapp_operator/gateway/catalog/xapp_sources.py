@@ -15,7 +15,7 @@ import orjson
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import SERVICES_MAX, HealthStatus, Phase
 from xapp_operator.api.names import LABEL_ORGANIZATION, LABEL_TEAM, LABEL_VERSION
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry, build_entry
 from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 from xapp_operator.kube.client import KubeClient

@@ -14,7 +14,7 @@ from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.archives.chart_texts import TEXT_MAX, read_chart_texts
 from xapp_operator.common.text import shorten
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.chart_values.values_text import dump_values_text, mask_values_text
 from xapp_operator.domain.masking.redaction import redact
 from xapp_operator.domain.naming import archive_name

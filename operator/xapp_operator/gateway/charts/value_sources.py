@@ -14,7 +14,7 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XAppSpec
 from xapp_operator.api.spec_parts import ValuesRef
 from xapp_operator.common.fair_slots import FairSlots
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.chart_values.value_layers import ADDRESS_LAYER, USER_LAYER, ValuesLayer
 from xapp_operator.domain.chart_values.values import advertise_address_layer, merge_values
 from xapp_operator.domain.chart_values.values_places import rounding_warnings

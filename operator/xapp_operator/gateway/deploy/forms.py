@@ -18,7 +18,7 @@ from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.api.models import METHOD_REMOTE, METHOD_UPLOAD, XAppSpec
 from xapp_operator.api.rules import VALIDATIONS_KEY, TextRule
 from xapp_operator.charts.versions import parse_range
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.naming import composed_name
 from xapp_operator.errors import ContentTooLarge, FieldError, FormInvalid, Invalid, KubeError
 from xapp_operator.gateway.http.openapi import inline_definitions

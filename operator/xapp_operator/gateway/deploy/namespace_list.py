@@ -19,7 +19,7 @@ from cachetools import LRUCache, TTLCache
 from xapp_operator.api.json import obj, text
 from xapp_operator.common.fair_slots import FairSlots
 from xapp_operator.common.single_flight import SingleFlight
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.caller_groups import group_of_user
 from xapp_operator.errors import AccessDenied
 from xapp_operator.gateway.auth.actions import NEEDED_RIGHTS, Action, Permission, Right, needed_permissions

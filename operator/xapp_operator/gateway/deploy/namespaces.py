@@ -11,7 +11,7 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import OPERATOR_ACCOUNT, SECRETS_ROLE
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AccessDenied, AlreadyExists, FieldError, KubeError, NotFound
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.deploy.forms import FORM_PART

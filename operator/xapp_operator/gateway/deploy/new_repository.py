@@ -15,7 +15,7 @@ from xapp_operator.api.chart_repository import ChartRepositorySpec
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.charts.chart_repositories import load_repository
 from xapp_operator.charts.chart_request import Repository
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import (
     CertificateNotTrusted,
     ChartSourceError,

@@ -14,7 +14,7 @@ from xapp_operator.api.chart_archive import PROVENANCE_MAX
 from xapp_operator.api.json import JsonObject
 from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.inspection import inspect_archive
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.control_characters import is_plain_text
 from xapp_operator.errors import (
     ChartInvalid,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from xapp_operator.common.fair_slots import FairSlots, NoFreeSlot
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.caller_groups import group_of_user
 from xapp_operator.errors import TooManyConcurrentRequests
 

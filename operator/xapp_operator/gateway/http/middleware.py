@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from xapp_operator.common.fair_slots import FairSlots, NoFreeSlot
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import MalformedRequest, MisdirectedRequest, RequestRefused, XAppError
 from xapp_operator.gateway.http.audit import RequestRecord, begin_notes

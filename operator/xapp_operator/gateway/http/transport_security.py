@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.requests import HTTPConnection
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.gateway.http.requests.origins import is_https, is_loopback_connection
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import XAppError
 
 RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]

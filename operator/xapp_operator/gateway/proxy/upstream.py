@@ -21,7 +21,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus, WebSocketException
 
 from xapp_operator.common.response_heads import bound_response_heads
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import AddressRule, DeniedNetwork
 from xapp_operator.errors import UpstreamTimeout, UpstreamUnreachable
 from xapp_operator.gateway.proxy.paths import require_no_query, require_path_kept_by_api_server

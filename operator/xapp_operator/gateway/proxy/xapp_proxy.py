@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.websockets import WebSocket
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.http.limits import CallerSlots, per_caller

@@ -17,7 +17,7 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import ANNOTATION_RECONCILE_AT
 from xapp_operator.charts.chart_request import format_origin, parse_repository_url
 from xapp_operator.common.text import quote_input
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AddressRefused, Conflict, FieldError, Invalid, KubeError, NotFound, PreconditionFailed
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.http.requests.preconditions import replace_spec

@@ -22,7 +22,7 @@ from xapp_operator.api.spec_parts import REPOSITORY_PREFIXES_TEXT
 from xapp_operator.charts.chart_repositories import create_chart_repository
 from xapp_operator.charts.chart_request import format_origin, parse_repository_url
 from xapp_operator.common.text import quote_input
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import (
     AddressRefused,
     AlreadyExists,

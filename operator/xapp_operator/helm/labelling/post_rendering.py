@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from xapp_operator.common.off_loop import run_sized
-from xapp_operator.config import MIB
+from xapp_operator.config.settings import MIB
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata, add_metadata
 
 POST_RENDERER: Final = "xapp-labels"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from xapp_operator.config import MIB, Settings
+from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.errors import HelmError
 from xapp_operator.telemetry.logs import get_logger
 

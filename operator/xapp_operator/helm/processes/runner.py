@@ -20,7 +20,7 @@ from typing import Final
 from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult, ProcessStarter, run_process
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import CANNOT_RESTRICT
-from xapp_operator.config import MIB, Settings
+from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmNotStarted, HelmTimeout
 from xapp_operator.helm.labelling.post_rendering import PostRendering, write_plugin
 from xapp_operator.helm.processes import user_kubeconfig

@@ -20,7 +20,7 @@ from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
 from xapp_operator.api.names import HELM_SECRET_PREFIX
-from xapp_operator.config import MIB
+from xapp_operator.config.settings import MIB
 from xapp_operator.domain.planning.plan_input import FAILED, PENDING, SUPERSEDED, UNINSTALLING
 from xapp_operator.errors import HelmError, ReleaseRecordDamaged, ReleaseRecordTooLarge
 from xapp_operator.helm.manifest import load_documents

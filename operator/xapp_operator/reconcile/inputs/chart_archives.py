@@ -21,7 +21,7 @@ from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_KEEP, ANNOTATION_RELEASED_AT, API_VERSION, XAPP_KIND
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 from xapp_operator.common.text import RFC3339_FORMAT, rfc3339
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import Conflict, KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_ARCHIVES

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from xapp_operator.api.models import XApp
 from xapp_operator.common.text import escape_input
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AccessDenied, KubeError, XAppError
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.reader import KubeReader, first_page

@@ -21,7 +21,7 @@ from xapp_operator.charts.signatures.signature_checker import SignatureChecker, 
 from xapp_operator.charts.stored_archives import check_declared_chart
 from xapp_operator.common.fair_slots import FairSlots
 from xapp_operator.common.off_loop import run_sized
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.chart_values.values import advertise_address_layer, merge_values, values_digest
 from xapp_operator.domain.chart_values.yaml_values import dump_values
 from xapp_operator.domain.control_characters import require_plain_values

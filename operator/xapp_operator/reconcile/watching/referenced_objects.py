@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CONFIGMAPS
 from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey, WatchCache

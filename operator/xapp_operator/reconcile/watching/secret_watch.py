@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import OPERATOR_ACCOUNT, SECRETS_ROLE
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AccessDenied, KubeError
 from xapp_operator.helm.releases.release_index import ReleaseKey, RevisionInfo, parse_revision
 from xapp_operator.kube.client import KubeClient

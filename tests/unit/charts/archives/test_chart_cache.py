@@ -19,7 +19,7 @@ from tests.support.eventually import eventually
 from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.chart_cache import ChartCache, ChartFile
 from xapp_operator.charts.archives.inspection import inspect_archive
-from xapp_operator.config import MIB
+from xapp_operator.config.settings import MIB
 
 LIMITS = ArchiveLimits(packed_bytes=MIB, unpacked_bytes=20 * MIB, max_files=5000, document_bytes=MIB)
 ARCHIVE = chart_archive()

@@ -20,7 +20,7 @@ from tests.unit.charts.tar_archives import CHART_YAML, chart_with, header, membe
 from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.archives.inspection import MAX_SUBCHART_DEPTH, inspect_archive
-from xapp_operator.config import MIB
+from xapp_operator.config.settings import MIB
 from xapp_operator.errors import ChartInvalid
 
 LIMITS = ArchiveLimits(packed_bytes=MIB, unpacked_bytes=20 * MIB, max_files=5000, document_bytes=MIB)

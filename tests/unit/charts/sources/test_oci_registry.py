@@ -23,7 +23,7 @@ from xapp_operator.charts.chart_request import (
 )
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.sources.oci_registry import CONFIG_TYPE, INDEX_TYPE, LAYER_TYPES, MANIFEST_TYPE
-from xapp_operator.config import MIB, Settings
+from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.errors import (
     AddressRefused,
     ChartInvalid,

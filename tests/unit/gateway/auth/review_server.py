@@ -12,7 +12,7 @@ from aiohttp import web
 
 from tests.support.gateway import UNREACHABLE_KUBECONFIG
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.auth.access_reviews import AccessReviews
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.kube.client import KubeClient

@@ -13,7 +13,7 @@ from pathlib import Path
 from aiohttp import web
 
 from tests.support.gateway import UNREACHABLE_KUBECONFIG
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.client import KubeClient
 
 PATH = "/api/v1/namespaces/{namespace}/secrets"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.eventually import eventually
 from tests.unit.gateway.auth.review_server import caller, review_server
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AccessDenied, ApiOverloaded, ApiUnavailable, Unauthenticated
 from xapp_operator.gateway.auth import access_reviews
 from xapp_operator.gateway.auth.access_reviews import (

@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 
 from tests.unit.gateway.auth.review_server import FakeReviewServer, caller, review_server
 from tests.unit.gateway.auth.secret_server import secret_server
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import (
     AccessDenied,
     InsecureSession,

@@ -13,7 +13,7 @@ from cryptography.fernet import Fernet
 
 from tests.support.eventually import eventually
 from tests.unit.gateway.auth.secret_server import FakeClock, make_key, secret_server
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import (
     ApiOverloaded,
     ApiUnavailable,

@@ -12,7 +12,7 @@ from tests.support.eventually import eventually
 from tests.unit.gateway.xapp_objects import raw_xapp
 from tests.unit.kube.conftest import Connect, connect
 from tests.unit.monitor.objects import DRAX, NAMESPACE, OURS, LabelledObjects, drax_labels, labelled
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.catalog.xapp_sources import XAppSources
 from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.bounded_json import loads_bounded
 from xapp_operator.domain.chart_values.yaml_values import MAX_DEPTH
 from xapp_operator.errors import ValuesInvalid

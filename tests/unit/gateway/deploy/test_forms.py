@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import FormInvalid, MalformedRequest
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form, form_schema, read_namespace, validate_form
 from xapp_operator.gateway.http.requests.bodies import decode_json_object

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.unit.gateway.http.http_connections import in_simulated_time, now, settle
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import TooManyConcurrentRequests
 from xapp_operator.gateway.http.limits import CallerSlots, RequestLimits, per_caller
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.gateway.http.requests import make_request
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.http.requests.client_addresses import ClientAddresses, client_key, parse_address
 
 TRUSTED = ("10.0.0.0/8", "2001:db8:1::/48")

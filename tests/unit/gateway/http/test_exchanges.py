@@ -13,7 +13,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Message, Receive, Scope, Send
 
 from tests.unit.gateway.http.http_connections import in_simulated_time, now, settle
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AccessDenied
 from xapp_operator.gateway.http import middleware
 from xapp_operator.gateway.http.audit import audit_notes

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from tests.support.gateway import GatewayServer
 from tests.support.openapi_contract import OpenApiContract
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.app import describe_api
 from xapp_operator.gateway.http.openapi import RequestRoute, inline_definitions
 from xapp_operator.gateway.routes import ROUTERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.gateway.http.requests import make_request
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.http.requests.origins import (
     host_without_port,
     is_https,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import MalformedRequest
 from xapp_operator.gateway.http.lists.pagination import (
     SORTED_LIST_PARAMETERS,

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.gateway.http.requests import make_request
 from xapp_operator.api.json import Json
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.http.requests.media_types import accepts_yaml, sends_yaml
 from xapp_operator.gateway.http.requests.origins import host_without_port, is_https, is_same_origin, page_uses_https
 from xapp_operator.gateway.http.responses.json_responses import etag_response, json_response, not_modified, wants_pretty

@@ -23,7 +23,7 @@ from tests.localcluster.pki import Authority, KeyPair
 from tests.localcluster.waiting import wait_until
 from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 from tests.unit.gateway.http.http_connections import in_simulated_time, now
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.http.connections import tls
 from xapp_operator.gateway.http.connections.http_connections import HEAD_MAX_BYTES
 from xapp_operator.gateway.http.connections.tls import CertificateUnusable, TlsCertificate

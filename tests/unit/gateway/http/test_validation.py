@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import FieldError, FormInvalid
 from xapp_operator.gateway.http.requests.validation import field_errors, form_invalid, namespace_errors, validate_body
 

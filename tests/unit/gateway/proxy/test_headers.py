@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.gateway.proxy.headers import (
     PROTECTED_HEADERS,
     SANDBOX_HEADER,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from xapp_operator.common.sandbox import Sandbox
-from xapp_operator.config import MIB, Settings
+from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.labelling.post_rendering import MANIFEST_BYTES_MAX, PostRendering
 from xapp_operator.helm.processes.arguments import POST_RENDERER_FLAG

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xapp_operator.config import MIB, Settings
+from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.errors import HelmError
 from xapp_operator.helm.processes.limits import OWN_MEMORY, RENDERINGS_MAX, HelmLimits
 

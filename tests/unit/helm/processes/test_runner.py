@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from tests.localcluster.waiting import wait_until
 from xapp_operator.common.bounded_process import ProcessResult
 from xapp_operator.common.sandbox import Sandbox
-from xapp_operator.config import MIB, Settings
+from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmNotStarted, HelmTimeout
 from xapp_operator.helm.processes.limits import HelmLimits
 from xapp_operator.helm.processes.runner import HelmCall, HelmRunner, find_helm

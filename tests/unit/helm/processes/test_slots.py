@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.eventually import eventually
-from xapp_operator.config import MIB
+from xapp_operator.config.settings import MIB
 from xapp_operator.helm.processes import slots
 from xapp_operator.helm.processes.limits import WAITING_MEMORY, HelmLimits
 from xapp_operator.helm.processes.slots import HelmSlot, HelmSlots, ProcessUsage, SlotCounts, process_usage

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.config import MIB
+from xapp_operator.config.settings import MIB
 from xapp_operator.errors import HelmError, ReleaseRecordDamaged
 from xapp_operator.helm.releases.release_storage import (
     HOOK_MANIFESTS_MAX,

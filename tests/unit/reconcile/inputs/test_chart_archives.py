@@ -14,7 +14,7 @@ from tests.support.eventually import eventually
 from tests.unit.kube.conftest import Connect
 from tests.unit.monitor.objects import LabelledObjects, labelled
 from tests.unit.reconcile.xapps import xapp
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.reconcile.inputs.chart_archives import (
     ArchiveOwnerChanges,
     ChartArchiveOwners,

@@ -15,7 +15,7 @@ from tests.unit.kube.conftest import Connect
 from tests.unit.kube.list_watch_server import ListWatchServer
 from xapp_operator.api.status_parts import RollbackCause
 from xapp_operator.common.clock import SYSTEM_CLOCK
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.planning.plan_input import (
     Attempt,
     AttemptOutcome,

@@ -12,7 +12,7 @@ from tests.unit.kube.conftest import Connect
 from tests.unit.kube.list_watch_server import ListWatchServer
 from xapp_operator.api.json import JsonObject
 from xapp_operator.common.clock import SYSTEM_CLOCK
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AccessDenied
 from xapp_operator.reconcile.watching.release_watch import ReleaseWatch
 from xapp_operator.reconcile.watching.secret_watch import SecretWatch

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from cryptography import x509
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.common.text import quote_input
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import MalformedRequest
 from xapp_operator.gateway.http.lists.snapshots import NEW_SNAPSHOT, Snapshots
 from xapp_operator.gateway.http.requests.query import StrictQuery

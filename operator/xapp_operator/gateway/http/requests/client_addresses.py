@@ -8,7 +8,7 @@ from typing import Final, Self, TypeAlias
 
 from starlette.requests import HTTPConnection
 
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 IpNetwork: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network

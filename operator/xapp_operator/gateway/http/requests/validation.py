@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.common.text import escape_input
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.domain.control_characters import control_character_errors
 from xapp_operator.errors import FieldError, FormInvalid
 from xapp_operator.gateway.http.requests.query import suggest_name

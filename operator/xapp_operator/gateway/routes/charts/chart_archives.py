@@ -14,7 +14,7 @@ from starlette.responses import Response
 from xapp_operator.api.chart_archive import PROVENANCE_MAX
 from xapp_operator.api.json import JsonObject
 from xapp_operator.common.text import format_list
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import ChartInUse, ChartInvalid, FieldError, SignatureInvalid
 from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.auth.callers import Caller

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject, integer, obj
 from xapp_operator.api.models import Phase
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import Conflict
 from xapp_operator.gateway.catalog.records import HandledRequest, XAppEntry, build_xapp_entry, pack_test_run
 from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore

@@ -1,4 +1,4 @@
-"""All settings of operator, gateway and command line, with their defaults; the only reader of the environment.
+"""All settings of operator and gateway, with their defaults, read from the environment.
 
 A variable is the field name in capitals after `XAPP_`; `KUBECONFIG` is Kubernetes' own. Durations are seconds, sizes
 bytes. The text below a field is its row in `docs/reference/settings.md` (`make reference`). Links in it start in
@@ -8,13 +8,12 @@ bytes. The text below a field is its row in `docs/reference/settings.md` (`make 
 from __future__ import annotations
 
 import ipaddress
-import os
 import re
 import tempfile
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
+from pydantic import AliasChoices, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from xapp_operator.label_sets import DRAX_LABEL_SET, LabelSet, parse_label_sets
@@ -344,27 +343,3 @@ def _is_host(value: str) -> bool:
         labels = value.removesuffix(".").split(".")
         return len(value) <= HOST_NAME_MAX and all(map(_LABEL.fullmatch, labels)) and not labels[-1].isdecimal()
     return True
-
-
-class CommandLineSettings(BaseSettings):
-    """Environment of the command line `xapp`. Variables without XAPP_ are those that other programs read too."""
-
-    model_config = SettingsConfigDict(env_prefix="XAPP_", extra="ignore", frozen=True)
-
-    gateway: str | None = None
-    """URL of the gateway."""
-    token: SecretStr | None = None
-    """Bearer token for the gateway."""
-    kubeconfig: str | None = Field(None, validation_alias="KUBECONFIG")
-    """Files of the kubeconfig, separated by colons."""
-    no_color: str | None = Field(None, validation_alias="NO_COLOR")
-    """Any text but an empty one turns colors off."""
-    editor: str | None = Field(None, validation_alias=AliasChoices("VISUAL", "EDITOR"))
-    """The editor of `xapp config edit`. `VISUAL` comes before `EDITOR`."""
-    config_home: str | None = Field(None, validation_alias="XDG_CONFIG_HOME")
-    """Folder of the login. Default: `~/.config`."""
-
-
-def inherited_environment() -> dict[str, str]:
-    """Return the environment of this process, for a program that the user starts through it."""
-    return dict(os.environ)
