@@ -234,7 +234,7 @@ class Reconciler:
             test=request.draft.test,
             requests=observation.requests,
             now=self._clock.now(),
-            backoff=self._backoff,
+            backoff=self._backoff.spread_by(xapp.metadata.uid),
         )
         return inputs.with_corrected_times(self._clock.corrected) if self._clock.has_jumped else inputs
 
@@ -371,7 +371,7 @@ class Reconciler:
         if request.draft.release.revision is not None and health is not HealthStatus.HEALTHY:
             recently = inputs.attempt is not None and inputs.now - inputs.attempt.last_at < SLOW_RECHECK_AFTER_SECONDS
             delay = min(delay, UNHEALTHY_RECHECK_SECONDS if recently else SLOW_RECHECK_SECONDS)
-        due_at = next_action_at(xapp.spec, inputs.observed, inputs.test, now=inputs.now, backoff=self._backoff)
+        due_at = next_action_at(xapp.spec, inputs.observed, inputs.test, now=inputs.now, backoff=inputs.backoff)
         context.metrics.set_drifted_xapps(count=context.drift.drifted_xapps)
         if observation.archive_owner_changes and not observation.state.archive_owners_differ:  # they were refused
             delay = min(delay, context.archive_backoff.next_repair_at(key) - self._clock.monotonic())

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from uuid import UUID
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,3 +40,20 @@ def test_back_off_reaches_its_maximum_however_short_the_first_delay_is(failures:
 def test_jitter_changes_a_delay_by_a_fifth_at_most(failures: int) -> None:
     delays = [Backoff().jittered(failures) / Backoff().delay(failures) for _ in range(50)]
     assert 0.8 <= min(delays) < max(delays) <= 1.2
+
+
+@given(st.uuids(), st.integers(1, 40))
+def test_an_object_waits_the_same_part_of_each_delay(uid: UUID, failures: int) -> None:
+    spread = Backoff().spread_by(str(uid))
+    assert 0.8 <= spread.share <= 1.0
+    assert spread.delay(failures) == math.ceil(Backoff().delay(failures) * spread.share)
+    short = Backoff(initial=0.1).spread_by(str(uid))
+    assert short.delay(1) == 0.1 * short.share
+
+
+def test_objects_that_failed_together_are_not_tried_again_together() -> None:
+    """A hundred of them: their next tries are spread over the fifth, and no tenth of it has a quarter of them."""
+    shares = [Backoff().spread_by(str(UUID(int=number))).share for number in range(100)]
+    tenths = Counter(int((share - 0.8) * 50) for share in shares)
+    assert len(tenths) == 10
+    assert max(tenths.values()) < 25
