@@ -44,6 +44,7 @@ RELEASE_NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 
 XAPP_NAME_MAX = 63
 SERVICES_MAX = 50
+PORTS_MAX = 100
 TERMINATING_MAX = 100
 
 DEFAULT_TIMEOUT = "5m"
@@ -308,7 +309,7 @@ class ServiceStatus(Model):
     type: StatusText | None = Field(None, description="ClusterIP, NodePort, LoadBalancer or ExternalName.")
     cluster_ip: StatusText | None = Field(None, alias="clusterIP", description="Address inside the cluster.")
     ports: list[ServicePort] = Field(
-        default_factory=list, description="Its ports.", json_schema_extra={"maxItems": 100}
+        default_factory=list, description="Its ports.", json_schema_extra={"maxItems": PORTS_MAX}
     )
 
 

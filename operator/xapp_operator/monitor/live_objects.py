@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import orjson
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, pack_json, text
-from xapp_operator.api.models import HealthStatus, ServiceStatus
+from xapp_operator.api.models import PORTS_MAX, HealthStatus, ServiceStatus
 from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, LABEL_XAPP
 from xapp_operator.common.text import quote_input
 from xapp_operator.domain.health.resource_health import ResourceHealth, assess
@@ -235,10 +235,11 @@ def is_standalone(resource: Resource, body: JsonObject) -> bool:
 
 
 def service_status(body: JsonObject) -> JsonObject:
+    """Return what the status of an XApp says of a Service, with at most PORTS_MAX ports."""
     spec = obj(body, "spec")
     ports: list[Json] = [
         {name: port.get(name) for name in ("name", "port", "targetPort", "nodePort", "protocol", "appProtocol")}
-        for port in items(spec, "ports")
+        for port in items(spec, "ports")[:PORTS_MAX]
     ]
     return {
         "name": text(obj(body, "metadata"), "name"),

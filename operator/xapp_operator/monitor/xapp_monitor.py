@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.models import HealthStatus
+from xapp_operator.api.models import SERVICES_MAX, HealthStatus
 from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.config.settings import Settings
 from xapp_operator.domain.health.resource_health import ResourceHealth, missing_resource, overall_health
@@ -306,14 +306,14 @@ class XAppMonitor:
             for each, live in zip(expected, found, strict=True)
         ]
         health = overall_health(results)
-        services = (live.service.status for _, live in sorted(known.items()) if live.service is not None)
+        services = [live.service for _, live in sorted(known.items()) if live.service is not None][:SERVICES_MAX]
         unhealthy = {live.key: live for live in found if live and live.health.status is not HealthStatus.HEALTHY}
         return MonitorReport(
             status=health.status,
             message=health.message,
             total=len(results),
             ready=sum(result.status is HealthStatus.HEALTHY for result in results),
-            services=tuple(services),
+            services=tuple(each.status for each in services),
             unhealthy=tuple(unhealthy[key] for key in sorted(unhealthy)),
         )
 

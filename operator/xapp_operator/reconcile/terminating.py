@@ -63,9 +63,16 @@ def note_before_step(
 
 
 def objects_being_deleted(key: NamespacedName, monitor: XAppMonitor) -> list[LiveObject]:
-    """Return the objects of the XApp that watches show as being deleted, without those of controllers."""
-    found = (each for each in monitor.known_objects(key).values() if each.deleting)
-    return sorted((each for each in found if each.key[0] not in _OF_CONTROLLERS), key=lambda each: each.key)
+    """Return the objects of the XApp that watches show as being deleted, without those of controllers.
+
+    Whoever may write in another namespace can name this XApp there: of those objects, only those of the manifest count.
+    """
+    deleting = (each for each in monitor.known_objects(key).values() if each.deleting)
+    found = [each for each in deleting if each.key[0] not in _OF_CONTROLLERS]
+    if any(each.key[1] not in ("", key[0]) for each in found):
+        named = {each.key for each in monitor.release_objects(key)}
+        found = [each for each in found if each.key[1] in ("", key[0]) or each.key in named]
+    return sorted(found, key=lambda each: each.key)
 
 
 def _was_deleted_before(live: LiveObject, created: int) -> bool:

@@ -12,13 +12,14 @@ from tests.support.eventually import eventually
 from tests.unit.kube.conftest import Connect
 from tests.unit.monitor.objects import NAMESPACE, OURS, LabelledObjects, labelled
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.api.models import HealthStatus
+from xapp_operator.api.models import PORTS_MAX, SERVICES_MAX, HealthStatus
 from xapp_operator.config.settings import Settings
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 from xapp_operator.monitor import xapp_monitor
 from xapp_operator.monitor.xapp_monitor import XAppMonitor
+from xapp_operator.reconcile.terminating import objects_being_deleted
 
 OWNER: Final = (NAMESPACE, "hello")
 GROUP: Final = "example.com"
@@ -203,3 +204,23 @@ async def test_an_object_of_another_namespace_that_the_release_names_is_its_own(
     assert await put_service(setup, service("ours", namespace="other"), shown="shown") == ["ours", "shown"]
     assert setup.changed == [OWNER, OWNER]
     assert setup.health() == (HealthStatus.HEALTHY, "")
+
+
+async def test_an_object_elsewhere_that_is_being_deleted_counts_if_the_release_names_it(setup: Setup) -> None:
+    await setup.expect(ObjectRef(api_version="v1", kind="Service", namespace="other", name="ours"))
+    deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.example/b"]}
+    for name, namespace in (("theirs", "evil"), ("ours", "other"), ("near", NAMESPACE)):
+        body = service(name, namespace=namespace, metadata=deleted)
+        await put_service(setup, body, shown=f"after-{name}")
+    found = objects_being_deleted(OWNER, setup.monitor)
+    assert [each.key for each in found] == [("Service", "other", "ours"), ("Service", NAMESPACE, "near")]
+
+
+async def test_no_more_services_and_ports_are_reported_than_a_status_has_room_for(setup: Setup) -> None:
+    ports = [{"port": number, "protocol": "TCP"} for number in range(1, 1001)]
+    for number in range(SERVICES_MAX + 1):
+        await setup.server.put("services", OURS, service(f"s{number:02}", spec={"ports": ports}))
+    await eventually(lambda: setup.monitor.report(OWNER).total > SERVICES_MAX, what="all Services")
+    services = setup.monitor.report(OWNER).services
+    assert [each.name for each in services] == [f"s{number:02}" for number in range(SERVICES_MAX)]
+    assert {len(each.ports) for each in services} == {PORTS_MAX}

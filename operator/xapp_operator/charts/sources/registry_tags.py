@@ -23,6 +23,8 @@ from xapp_operator.errors import ChartSourceError, SourceTimeout
 _MAX_PAGES: Final = 2000
 _LIST_SECONDS: Final = 120.0
 _TAGS_PER_PAGE: Final = 1000
+_TAG_MAX: Final = 128
+"""Characters of a tag (OCI distribution specification). A longer one is none, and would only take memory."""
 _STRICT_VERSION_PATTERN: Final = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:[-+].*)?")
 _NEXT_LINK: Final = re.compile(r'<([^<>]++)>\s*+;\s*+rel="?next"?')
 
@@ -58,7 +60,8 @@ async def _fetch_tags(first: URL, get: Callable[[URL], Awaitable[DownloadRespons
             raise unexpected_status(response)
         read.add(url)
         page = (await decode_json(response)).get("tags")
-        tags.extend(tag for tag in (page if isinstance(page, list) else []) if isinstance(tag, str))
+        listed = page if isinstance(page, list) else []
+        tags.extend(tag for tag in listed if isinstance(tag, str) and len(tag) <= _TAG_MAX)
         if len(tags) > MAX_ENTRIES or len(read) > _MAX_PAGES:
             raise ChartSourceError(
                 f"{name} has more than {MAX_ENTRIES:,} tags, or more than {_MAX_PAGES:,} pages of them. Use a "

@@ -70,49 +70,77 @@ class RevisionInfo:
 
 
 class ReleaseIndex:
-    """Releases by (namespace, name)."""
+    """Releases by (namespace, name). Anybody who may write Secrets makes as many revisions as they like."""
 
     def __init__(self) -> None:
-        self._revisions: dict[ReleaseKey, dict[int, RevisionInfo]] = {}  # by number, in this order
-        self._first: dict[ReleaseKey, dict[str, int]] = {}  # the first revision of each attempt, perhaps deleted since
+        self._releases: dict[ReleaseKey, _StoredRelease] = {}
 
     def revisions(self, key: ReleaseKey) -> tuple[RevisionInfo, ...]:
         """Return the revisions of a release, oldest first; the newest decides the state of the release."""
-        return tuple(self._revisions.get(key, {}).values())
+        found = self._releases.get(key)
+        return found.in_order() if found is not None else ()
+
+    def get_revision(self, key: ReleaseKey, number: int) -> RevisionInfo | None:
+        """Return one revision of a release, or None."""
+        found = self._releases.get(key)
+        return found.revisions.get(number) if found is not None else None
 
     def first_revision(self, key: ReleaseKey, info: RevisionInfo) -> int:
         """Return the first revision with the attempt of `info`: another helm has copied its labels from there."""
-        return self._first.get(key, {}).get(info.attempt, info.revision)
+        found = self._releases.get(key)
+        return found.first.get(info.attempt, info.revision) if found is not None else info.revision
 
     def put_revision(self, key: ReleaseKey, info: RevisionInfo) -> None:
         """Add a new or changed revision; of one that is known in a newer state, only what it was first counts."""
-        revisions = self._revisions.setdefault(key, {})
-        known, newest = revisions.get(info.revision), max(revisions, default=0)
-        is_last = info.revision == newest
-        revisions[info.revision] = info if known is None else _merge(known, info, is_last=is_last)
-        if info.revision < newest and known is None:
-            self._revisions[key] = revisions = dict(sorted(revisions.items()))
-        first = self._first.setdefault(key, {})
-        first[info.attempt] = min(info.revision, first.get(info.attempt, info.revision))
-        if info.revision > newest:
-            # Not when a revision is deleted: helm deletes old ones before it creates one, which may have their labels.
-            used, oldest = {each.attempt for each in revisions.values()}, min(revisions)
-            self._first[key] = {each: number for each, number in first.items() if each in used or number >= oldest}
+        self._releases.setdefault(key, _StoredRelease()).put(info)
 
     def remove_revision(self, key: ReleaseKey, revision: int, *, uid: str | None = None) -> None:
         """Remove one revision of a release; with a `uid`, only if its Secret has this uid."""
-        revisions = self._revisions.get(key, {})
-        known = revisions.get(revision)
-        if known is not None and uid in (None, known.secret_uid):
-            del revisions[revision]
-        if not revisions:
-            self._revisions.pop(key, None)
-            self._first.pop(key, None)
+        found = self._releases.get(key)
+        known = found.revisions.get(revision) if found is not None else None
+        if found is None or known is None or uid not in (None, known.secret_uid):
+            return
+        found.remove(revision)
+        if not found.revisions:
+            del self._releases[key]
 
     def remove_namespace(self, namespace: str) -> None:
         """Remove all releases of a namespace."""
-        for key in [each for each in self._revisions if each[0] == namespace]:
-            del self._revisions[key], self._first[key]
+        for key in [each for each in self._releases if each[0] == namespace]:
+            del self._releases[key]
+
+
+@dataclass(slots=True)
+class _StoredRelease:
+    """One release. What it costs to add a revision does not depend on how many there are."""
+
+    revisions: dict[int, RevisionInfo] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)  # the first revision of each attempt, perhaps deleted since
+    newest: int = 0
+    _ordered: tuple[RevisionInfo, ...] | None = None
+
+    def in_order(self) -> tuple[RevisionInfo, ...]:
+        if self._ordered is None:
+            self._ordered = tuple(self.revisions[number] for number in sorted(self.revisions))
+        return self._ordered
+
+    def put(self, info: RevisionInfo) -> None:
+        known, self._ordered = self.revisions.get(info.revision), None
+        is_last = info.revision == self.newest
+        self.revisions[info.revision] = info if known is None else _merge(known, info, is_last=is_last)
+        self.first[info.attempt] = min(info.revision, self.first.get(info.attempt, info.revision))
+        if info.revision > self.newest:
+            self.newest = info.revision
+            # Not when a revision is deleted: helm deletes old ones before it creates one, which may have their labels.
+            if len(self.first) > len(self.revisions):
+                used, oldest = {each.attempt for each in self.revisions.values()}, min(self.revisions)
+                self.first = {each: number for each, number in self.first.items() if each in used or number >= oldest}
+
+    def remove(self, revision: int) -> None:
+        del self.revisions[revision]
+        self._ordered = None
+        if revision == self.newest:
+            self.newest = max(self.revisions, default=0)
 
 
 def _merge(known: RevisionInfo, info: RevisionInfo, *, is_last: bool) -> RevisionInfo:

@@ -88,11 +88,15 @@ def build_history(
             description=release.description,
             was_healthy=False if is_new else None,
         )
+    newest_first = sorted(stored, key=lambda info: -info.revision)
+    looked_at = (
+        info for number, info in enumerate(newest_first) if number < UNKNOWN_REVISIONS_MAX or info.revision in known
+    )
     return tuple(
-        known.get(info.revision, _unknown_revision(info, before)).model_copy(
+        (known.get(info.revision) or _unknown_revision(info, newest_known)).model_copy(
             update={"status": info.status, **_found_digests(info, known.get(info.revision), release)}
         )
-        for info in sorted(stored, key=lambda info: -info.revision)
+        for info in looked_at
     )
 
 
@@ -129,7 +133,7 @@ def with_failed_revision(
     """
     made = (each for each in kept if each.attempt in labels and each.revision > after)
     info = min(made, key=lambda each: each.revision, default=None)
-    attempt, known = draft.attempt, [each.revision for each in draft.history]
+    attempt, known = draft.attempt, {each.revision for each in draft.history}
     if attempt is None or source is None or info is None or info.status != FAILED:
         return draft
     if info.revision in known or len(kept) > keep:
@@ -147,20 +151,20 @@ def with_failed_revision(
         description=shorten_line(attempt.message or _INTERRUPTED, FAILURE_MAX),
         was_healthy=False,
     )
-    between = (each for each in kept if known and max(known) < each.revision < info.revision)
-    unknown = (_unknown_revision(each, known) for each in between)
+    newest_known = max(known, default=info.revision)
+    unknown = (_unknown_revision(each, newest_known) for each in kept if newest_known < each.revision < info.revision)
     numbers = {each.revision for each in kept}
     still_kept = (each for each in draft.history if each.revision in numbers)
     history = sorted((*still_kept, *unknown, failed), key=lambda each: -each.revision)
     return replace(draft, history=tuple(history))
 
 
-def _unknown_revision(info: RevisionInfo, known: Collection[int]) -> RevisionStatus:
+def _unknown_revision(info: RevisionInfo, newest_known: int | None) -> RevisionStatus:
     return RevisionStatus(
         revision=info.revision,
         secret_uid=info.secret_uid or None,
         status=info.status,
-        was_healthy=_health_of_unknown(info.revision, known),
+        was_healthy=_health_of_unknown(info.revision, newest_known),
     )
 
 
@@ -304,8 +308,9 @@ def _with_was_healthy(
 def add_known_health(release: ObservedRelease, history: Iterable[RevisionStatus]) -> ObservedRelease:
     """Return `release` with what the history knows of the health of its earlier revisions."""
     known = {each.revision: each.was_healthy for each in history}
+    newest_known = max(known, default=None)
     past = (
-        replace(each, was_healthy=known.get(each.revision, _health_of_unknown(each.revision, known)))
+        replace(each, was_healthy=known.get(each.revision, _health_of_unknown(each.revision, newest_known)))
         for each in release.past_revisions
     )
     return replace(release, past_revisions=tuple(past))
@@ -317,6 +322,6 @@ def find_rollback_target(history: Iterable[RevisionStatus]) -> int | None:
     return next((each.revision for each in good), None)
 
 
-def _health_of_unknown(revision: int, known: Collection[int]) -> bool | None:
+def _health_of_unknown(revision: int, newest_known: int | None) -> bool | None:
     """Return that a revision after the known ones never was healthy: it failed, and helm may call it superseded."""
-    return False if known and revision > max(known) else None
+    return False if newest_known is not None and revision > newest_known else None

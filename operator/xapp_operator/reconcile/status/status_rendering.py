@@ -173,8 +173,9 @@ def _progress(
 
 def _kept_history(draft: StatusDraft, *, keep: int) -> list[RevisionStatus]:
     """Return the revisions that Helm keeps too, newest first; for a while, there may be others in its storage."""
-    surplus = revisions_to_prune(draft.history[::-1], keep=keep, in_force=draft.release.revision)
-    return [each for each in draft.history if each not in surplus][:keep]
+    pruned = revisions_to_prune(draft.history[::-1], keep=keep, in_force=draft.release.revision)
+    surplus = {each.revision for each in pruned}
+    return [each for each in draft.history if each.revision not in surplus][:keep]
 
 
 def _set_released(conditions: ConditionSet, draft: StatusDraft) -> None:

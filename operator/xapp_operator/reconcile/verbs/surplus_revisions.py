@@ -35,4 +35,5 @@ async def delete_surplus(
         revisions, cause = ", ".join(map(str, failed)), next(iter(failed.values()))
         message = f"not deleted, though beyond maxHistory: revisions {revisions}: {cause}"
         context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
-    return tuple(each for each in stored if each not in surplus)
+    deleted = {each.revision for each in surplus}
+    return tuple(each for each in stored if each.revision not in deleted)

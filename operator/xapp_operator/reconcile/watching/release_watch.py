@@ -78,7 +78,7 @@ class ReleaseWatch:
         return self._index.revisions((namespace, name))
 
     def get_revision(self, namespace: str, name: str, number: int) -> RevisionInfo | None:
-        return next((info for info in self.revisions(namespace, name) if info.revision == number), None)
+        return self._index.get_revision((namespace, name), number)
 
     def first_revision(self, namespace: str, name: str) -> int:
         """Return the revision from which helm has copied the labels of the newest one; 0 if there is no release."""

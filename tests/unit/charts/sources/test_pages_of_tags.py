@@ -82,3 +82,12 @@ async def test_page_that_is_missing_is_no_end(sources: ChartSources, registry: R
     registry.routes[LIST] = page
     with pytest.raises(ChartSourceError, match="404"):
         await sources.resolve(registry.request(version=">=0"))
+
+
+async def test_what_is_too_long_for_a_tag_is_not_kept(sources: ChartSources, registry: Registry) -> None:
+    """A registry may send 2,000 pages of 1 MiB. The longest tag has 128 characters."""
+    registry.push("acme/hello", "0.1.0")
+    longest, longer = (f"9.0.0-{'a' * count}" for count in (122, 123))
+    list_tags(registry, [longer, longest, "0.1.0"], at_once=1)
+    found = await sources.list_versions(registry.request().repository, "hello")
+    assert [each.version for each in found] == [longest, "0.1.0"]

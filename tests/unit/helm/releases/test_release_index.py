@@ -1,10 +1,12 @@
 """The index of releases, fed with metadata only."""
 
 import time
+from collections.abc import Iterable
 
 import pytest
 
 from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.helm.releases import release_index
 from xapp_operator.helm.releases.release_index import (
     ReleaseIndex,
     ReleaseKey,
@@ -62,6 +64,23 @@ def test_the_newest_revision_decides_whatever_the_order_of_arrival() -> None:
     revisions = index.revisions(("ric", "hello"))
     assert [one.revision for one in revisions] == [2, 9, 10]
     assert revisions[-1].status == "deployed"
+
+
+def test_thousands_of_revisions_in_any_order_are_sorted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody who may write Secrets in a namespace can have as many. A list has them in the order of their names."""
+    sorts: list[int] = []
+
+    def counting(numbers: Iterable[int]) -> list[int]:
+        found = sorted(numbers)
+        sorts.append(len(found))
+        return found
+
+    monkeypatch.setattr(release_index, "sorted", counting, raising=False)
+    numbers = sorted(range(1, 2001), key=str)
+    index = index_of(*(record(number, attempt=f"a{number}") for number in numbers))
+    assert [each.revision for each in index.revisions(("ric", "hello"))] == list(range(1, 2001))
+    assert index.revisions(("ric", "hello"))[-1] == index.get_revision(("ric", "hello"), 2000)
+    assert sorts == [2000]
 
 
 def test_labels_of_the_operator_are_read() -> None:

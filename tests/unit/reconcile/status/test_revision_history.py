@@ -21,6 +21,7 @@ from xapp_operator.domain.planning.plan_input import (
 from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.reconcile.status.revision_history import (
     FAILURE_MAX,
+    UNKNOWN_REVISIONS_MAX,
     UNSETTLED_SECONDS,
     HealthMarks,
     add_known_health,
@@ -137,6 +138,14 @@ def test_what_is_known_of_a_revision_that_was_pruned_is_kept() -> None:
 def test_the_uid_of_a_record_is_noted_when_it_is_first_seen() -> None:
     found = build_history(draft(known(2)), DEPLOYED, [info(1), info(2), info(3, "deployed")])
     assert [(each.revision, each.secret_uid) for each in found] == [(3, "u"), (2, None), (1, "u")]
+
+
+def test_of_thousands_of_revisions_the_newest_and_the_known_ones_are_looked_at() -> None:
+    stored = [*map(info, range(1, 5000)), info(5000, "deployed")]
+    deployed = DEPLOYED.model_copy(update={"revision": 5000})
+    found = build_history(draft(known(7, healthy=True), known(3)), deployed, stored)
+    newest = range(5000, 5000 - UNKNOWN_REVISIONS_MAX, -1)
+    assert [each.revision for each in found] == [*newest, 7, 3]
 
 
 def test_a_new_revision_comes_first_and_was_not_healthy_yet() -> None:

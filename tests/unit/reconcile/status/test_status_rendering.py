@@ -180,6 +180,20 @@ def test_history_has_the_revisions_that_helm_keeps_too(
     assert [each["revision"] for each in status["history"]] == shown
 
 
+def test_no_revision_is_compared_with_each_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody who may write Secrets in a namespace makes thousands of revisions."""
+
+    def compare(one: RevisionStatus, other: object) -> bool:
+        raise AssertionError(f"{one} is compared with {other}")
+
+    monkeypatch.setattr(RevisionStatus, "__eq__", compare)
+    xapp = XApp.model_validate(raw(maxHistory=2))
+    history = tuple(RevisionStatus(revision=number, status="superseded") for number in range(3000, 0, -1))
+    draft = replace(StatusDraft.from_status(xapp, now=time.time()), release=ReleaseStatus(revision=3000))
+    status: dict[str, Any] = render_status(xapp, replace(draft, history=history), Nothing(), MonitorReport(), now=NOW)
+    assert [each["revision"] for each in status["history"]] == [3000, 2999]
+
+
 def test_at_most_fifty_services_are_listed() -> None:
     services = tuple(ServiceStatus(name=f"s{number}") for number in range(51))
     status = rendered(Nothing(), revision=1, live=MonitorReport(services=services))
