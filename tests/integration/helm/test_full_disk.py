@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.helm.conftest import MakeChart
 from tests.support.small_disk import SmallDisk, mounted_disk
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.errors import HelmNotStarted
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata

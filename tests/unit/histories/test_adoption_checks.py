@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.fakes.histories import History, run_history
 from tests.unit.histories.situations.actions import remove_other, take_the_place
 from tests.unit.histories.test_adoption import condition, create_other, fail_to_render
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 SECONDS = 20.0
 

@@ -6,7 +6,7 @@ from tests.support.fakes.api_server import Target
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import NAMESPACE
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 
 EXISTS = "release: already exists"
 RECORD = Target("", "v1", "secrets", NAMESPACE, "sh.helm.release.v1.hello.v1")

@@ -23,7 +23,7 @@ from tests.unit.histories.test_removals import (
     is_gone,
     wait_gone,
 )
-from xapp_operator.config import Settings
+from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile.runtime import UNOWNED_CHECK_SECONDS
 

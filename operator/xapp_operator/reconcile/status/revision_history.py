@@ -25,6 +25,8 @@ from xapp_operator.reconcile.status.status_draft import StatusDraft, utc
 from xapp_operator.reconcile.work.work_queue import NamespacedName
 
 UNSETTLED_SECONDS: Final = 60.0
+UNKNOWN_REVISIONS_MAX: Final = 500
+"""Of the revisions of which nothing is known, so many of the newest are looked at: anybody can store thousands."""
 CREATION_SECONDS: Final = 60.0
 """So long before it creates the record of a revision, helm may take the time of it."""
 FAILURE_MAX: Final = 512
@@ -71,10 +73,10 @@ def build_history(
     The digests of those that were deployed, or failed, stay as they were found then: see `find_digests`.
     """
     known = {revision.revision: revision for revision in draft.history}
-    before, infos = tuple(known), {info.revision: info for info in stored}
+    newest_known, infos = max(known, default=None), {info.revision: info for info in stored}
     if release.revision is not None and release.revision not in known:
         # Of a release that was adopted, or whose status was lost, nobody knows whether it was healthy before.
-        is_new = draft.attempt is not None and release.revision > max(known, default=0)
+        is_new = draft.attempt is not None and release.revision > (newest_known or 0)
         info = infos.get(release.revision)
         known[release.revision] = RevisionStatus(
             revision=release.revision,
