@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import orjson
@@ -66,6 +68,23 @@ async def test_a_large_event_of_a_watch_does_not_stall_the_loop() -> None:
 
     small = await longest_work(lambda: watch(b"{}"))
     assert await longest_work(lambda: watch(DEEP)) < small + SLACK_SECONDS
+
+
+async def test_watches_go_on_while_long_work_for_tenants_has_all_threads() -> None:
+    """Masking a large manifest takes seconds; one caller can ask for more of them than there are threads."""
+    over, loop = threading.Event(), asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(2))
+    long_work = [loop.run_in_executor(None, over.wait) for _ in range(10)]
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b'{"type":"MODIFIED","object":{"data":{"a":"' + b"a" * 2 * LOOP_MAX_BYTES + b'"}}}\n'
+
+    try:
+        async with asyncio.timeout(20.0):
+            assert [event.type async for event in read_watch_events(chunks())] == ["MODIFIED"]
+    finally:
+        over.set()
+        await asyncio.gather(*long_work)
 
 
 @pytest.mark.parametrize("tags", [["1.0.0"] * 90_000, ["1.0.0-a.b.c"] * 60_000])

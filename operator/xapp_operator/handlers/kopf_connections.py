@@ -20,7 +20,7 @@ import kopf
 from kopf._cogs.structs.credentials import KubeContext, Vault, VaultKey  # kopf takes a vault, but does not export it
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
-from xapp_operator.common.off_loop import run_sized
+from xapp_operator.common.off_loop import decode_sized
 from xapp_operator.domain.bounded_json import loads_bounded, prune_json
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, error_from_status
 from xapp_operator.kube.watch.watch_events import read_lines
@@ -133,7 +133,7 @@ class _BoundedContent:
 
     async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
         async for line in read_lines(self._content.iter_chunked(size)):
-            yield await run_sized(len(line), prune_json, line) + b"\n"
+            yield await decode_sized(len(line), prune_json, line) + b"\n"
 
 
 def _loads_text(text: str) -> Json:

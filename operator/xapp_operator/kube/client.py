@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Final, Literal, Self, Unpack, cast
 
 from xapp_operator.api.json import Json, JsonObject, encode_json, obj, text
-from xapp_operator.common.off_loop import run_sized
+from xapp_operator.common.off_loop import decode_sized
 from xapp_operator.config.settings import Settings
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials, ConnectionInfo
@@ -397,4 +397,4 @@ class KubeClient:
     ) -> JsonObject:
         encoded = None if body is None else encode_json(body)
         response = await self.request_bytes(method, path, params=params, headers=headers, body=encoded)
-        return await run_sized(len(response.body), decode_object, response.body)
+        return await decode_sized(len(response.body), decode_object, response.body)

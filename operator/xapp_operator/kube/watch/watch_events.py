@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
-from xapp_operator.common.off_loop import run_sized
+from xapp_operator.common.off_loop import decode_sized
 from xapp_operator.domain import bounded_json
 from xapp_operator.errors import ApiUnavailable
 from xapp_operator.kube.api_errors import error_from_status
@@ -66,7 +66,7 @@ async def read_watch_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Watc
         KubeError: as `parse_watch_event` does.
     """
     async for line in read_lines(chunks):
-        yield await run_sized(len(line), parse_watch_event, line)
+        yield await decode_sized(len(line), parse_watch_event, line)
 
 
 async def read_lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
