@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -86,11 +87,14 @@ def _clock_of_leader(scene: Scene) -> OperatorClock | None:
 
 
 def _work_with_wrong_clock(scene: Scene, ahead: timedelta) -> ManagedXApp:
-    """Upgrade XApps, delete one and apply it again, until their statuses have wrong times; return an upgraded one."""
+    """Upgrade XApps, delete one and apply it again, until operators have worked on them; return an upgraded one.
+
+    The log has the time of the machine. The statuses must have the true one.
+    """
     renewed = scene.victims(1, suits=lambda each: not each.base)
     upgraded = scene.victims(2)
     chosen = [*upgraded, *renewed]
-    before = _times(scene, chosen)
+    before, began = _times(scene, chosen), datetime.now(UTC)
     for xapp in upgraded:
         xapp.set_greeting(scene.greeting(xapp))
     scene.fleet.apply([*upgraded, *change_some(scene, 2)])
@@ -98,15 +102,29 @@ def _work_with_wrong_clock(scene: Scene, ahead: timedelta) -> ManagedXApp:
     missing: list[str] = []
 
     def look() -> bool:
-        wrong, times = datetime.now(UTC) + ahead, _times(scene, chosen)
-        new = {key for key, time in times.items() if time != before.get(key) and abs(time - wrong) < WORK_TIME}
-        missing[:] = [each.name for each in chosen if each.key not in new]
+        worked = _logged(scene, since=began + ahead)
+        missing[:] = [each.name for each in chosen if each.key not in worked]
         return not missing
 
     if not scene.system.wait(look, HIT_SECONDS):
-        raise WithoutEffect(f"no wrong time in the status of {', '.join(missing)}")
-    scene.notes.append(f"wrong times in the statuses of {', '.join(each.name for each in chosen)}")
+        raise WithoutEffect(f"no operator with a wrong clock has worked on {', '.join(missing)}")
+    scene.notes.append(f"worked with a wrong clock on {', '.join(each.name for each in chosen)}")
+    now, times = datetime.now(UTC), _times(scene, chosen)
+    wrong = [key for key, time in times.items() if time != before.get(key) and abs(time - now) > WORK_TIME]
+    scene.lost += [f"the status of {name} has a time of a wrong clock" for _, name in wrong]
     return upgraded[0]
+
+
+def _logged(scene: Scene, *, since: datetime) -> set[XAppKey]:
+    """Return the XApps on which operators have worked in the ten minutes from `since`, as their own clocks say."""
+    found = set()
+    for replica in scene.system.replicas.values():
+        for line in replica.log_text().splitlines():
+            if '"action started"' in line and line.endswith("}"):
+                record = json.loads(line)
+                if since <= datetime.fromisoformat(record["timestamp"]) < since + WORK_TIME:
+                    found.add((record["namespace"], record["name"]))
+    return found
 
 
 def _times(scene: Scene, chosen: Collection[ManagedXApp]) -> dict[XAppKey, datetime]:

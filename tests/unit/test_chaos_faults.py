@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import tarfile
 from collections.abc import Iterator
@@ -167,35 +168,41 @@ class FakeClock:
         self.ahead = seconds
 
 
-@pytest.mark.parametrize("works", ["with the wrong clock", "with the right clock", "not at all"])
-def test_a_wrong_clock_must_date_what_the_operator_does(
-    monkeypatch: pytest.MonkeyPatch, scene: Scene, works: str
+@pytest.mark.parametrize(
+    ("works", "tells", "lost"),
+    [("wrong", "right", 0), ("wrong", "wrong", 3), ("right", "right", 0), ("", "right", 0)],
+)
+def test_operators_must_work_with_the_wrong_clock_and_tell_the_true_time(
+    monkeypatch: pytest.MonkeyPatch, scene: Scene, *, works: str, tells: str, lost: int
 ) -> None:
     clock = FakeClock()
     scene.system.clocks = cast("Any", {"one": clock, "two": clock})
     items = [item for each in scene.fleet.xapps for item in objects_of(each)]
-    began = datetime.now(UTC)
+
+    def shown(by: str) -> str:
+        assert clock.ahead != 0
+        return (datetime.now(UTC) + timedelta(seconds=clock.ahead if by == "wrong" else 0)).isoformat()
+
+    def log_text() -> str:
+        line = {"message": "action started", "timestamp": shown(works)}
+        keys = [each.key for each in scene.fleet.xapps] if works else []
+        return "\n".join(json.dumps({**line, "namespace": namespace, "name": name}) for namespace, name in keys)
 
     def read(*_: object) -> Snapshot:
-        assert clock.ahead != 0
-        now = began + timedelta(seconds=clock.ahead)
-        if works == "with the wrong clock":
-            now = datetime.now(UTC) + timedelta(seconds=clock.ahead)
-        elif works == "with the right clock":
-            now = datetime.now(UTC)
         for each in scene.fleet.xapps:
-            find(items, "XApp", each.name)["status"]["lastAttempt"] = {"lastAt": now.isoformat()}
+            find(items, "XApp", each.name)["status"]["lastAttempt"] = {"lastAt": shown(tells)}
         return parse_snapshot(items)
 
+    scene.system.replicas = cast("Any", {"one": SimpleNamespace(log_text=log_text)})
     monkeypatch.setattr(faults_of_machines, "read_snapshot", read)
-    if works == "with the wrong clock":
+    if works == "wrong":
         inject("clock of the operators set", scene)
         assert len(scene.history_lost) == 1, "one is deleted and applied again"
         assert any(each.in_force.endswith("with the true time again") for each in scene.fleet.xapps)
     else:
-        with pytest.raises(WithoutEffect, match="no wrong time in the status of "):
+        with pytest.raises(WithoutEffect, match="no operator with a wrong clock has worked on "):
             inject("clock of the operators set", scene)
-    assert clock.ahead == 0
+    assert (clock.ahead, len(scene.lost)) == (0, lost)
 
 
 @pytest.mark.parametrize(("image", "undone"), [(EDITED_IMAGE, False), ("registry.example.com/main:1", True)])
