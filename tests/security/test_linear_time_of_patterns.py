@@ -49,7 +49,7 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "charts.versions._SEPARATOR": (" ", ", ", ","),
     "charts.versions._HYPHEN_RANGE": (" ", "1", "1-", "1 ", "1 - ", "1.1-a ", "v", "x.x-1."),
     "cli.rollback_target.RESTORED": ("Rollback to ", "0"),
-    "config._LABEL": ("a", "a-", "-"),
+    "config.settings._LABEL": ("a", "a-", "-"),
     "domain.bounded_json._TOKEN": ('"', '"\\', '\\"', "[", '"a'),
     "domain.control_characters._IN_NAME": ("\x00",),
     "domain.control_characters._IN_NAME_RUN": ("\x00", "\x00a"),
