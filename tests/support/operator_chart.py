@@ -70,7 +70,7 @@ def chart_objects(
 ) -> Objects:
     """Return the objects of the chart."""
     text = rendered(binaries, *files, values=values, namespace=namespace)
-    return by_name(each for each in yaml.safe_load_all(text) if each)
+    return by_name(each for each in yaml.load_all(text, Loader=yaml.CSafeLoader) if each)
 
 
 def container(objects: Objects, component: str) -> Json:

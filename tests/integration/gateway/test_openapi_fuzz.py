@@ -48,7 +48,7 @@ Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
 AnyCase: TypeAlias = Case[Any]
 
 PROFILE: Final = hypothesis.settings()
-EXAMPLES: Final = PROFILE.max_examples // 8
+EXAMPLES: Final = PROFILE.max_examples // 12
 """Of each kind, for each operation."""
 
 PROXIED_EXAMPLES: Final = PROFILE.max_examples // 25
