@@ -60,14 +60,15 @@ class Discovery:
             )
         return served.resources[key]
 
-    async def served_kinds(self) -> frozenset[tuple[str, str]]:
-        """Return every (apiVersion, kind) that the cluster serves now."""
-        return frozenset((await self._read_discovery(max_age=MISSING_KIND_MAX_AGE_SECONDS)).resources)
+    async def served_kinds(self, *, at_this_moment: bool = False) -> frozenset[tuple[str, str]]:
+        """Return every (apiVersion, kind) that the cluster serves now, or served up to a second ago."""
+        max_age = 0.0 if at_this_moment else MISSING_KIND_MAX_AGE_SECONDS
+        return frozenset((await self._read_discovery(max_age=max_age)).resources)
 
     async def served_versions(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """Return the values of `apiVersion` of each (group, kind) that the cluster serves now, the preferred first."""
         versions: dict[tuple[str, str], tuple[str, ...]] = {}
-        for each in (await self._read_discovery(max_age=MISSING_KIND_MAX_AGE_SECONDS)).resources.values():
+        for each in (await self._read_discovery(max_age=0.0)).resources.values():
             key = (each.group, each.kind)
             versions[key] = (each.api_version, *versions.get(key, ()))  # the preferred version comes last
         return versions

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.localcluster import Cluster
+from tests.localcluster.waiting import wait_until
 from tests.support.charts import chart_archive
 from tests.support.operator import OperatorProcess
 from tests.support.workload import workload_chart
@@ -47,6 +48,11 @@ class WidgetKind:
         }
         self.cluster.kubectl("apply", "-f", "-", input=json.dumps(crd))
         self.cluster.kubectl("wait", "--for=condition=Established", self.crd, "--timeout=60s")
+        # For a moment, the API server lists the versions before, although it does not serve them any more.
+        wait_until(lambda: f"{self.group}/{versions[0]} " in self.listed(), timeout=60.0, what="the list of versions")
+
+    def listed(self) -> str:
+        return self.cluster.kubectl("api-resources", f"--api-group={self.group}", "--no-headers")
 
     def mark_stored(self, version: str) -> None:
         """Say that no object is stored in another version."""

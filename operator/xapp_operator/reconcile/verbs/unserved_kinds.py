@@ -30,12 +30,13 @@ T = TypeVar("T")
 async def forget_unserved_kinds(request: ReconcileRequest, context: ReconcilerContext) -> None:
     """Let helm ask again which kinds are served, if a custom one of the release is not served any more.
 
-    helm remembers kinds for hours. With a version that is gone, it would take each object for deleted, and leave it.
+    helm remembers kinds for hours. With a version that is gone, it would take each object for deleted, and leave it. So
+    it matters what is served at this moment: a definition and an XApp may be changed in one commit.
     """
     found = context.monitor.release_objects(request.key)
     wanted = {(each.api_version, each.key[0]) for each in found if is_custom_group(each.group)}
     with contextlib.suppress(KubeError):  # then helm fails too
-        if wanted and (unserved := wanted - await context.kube.discovery.served_kinds()):
+        if wanted and (unserved := wanted - await context.kube.discovery.served_kinds(at_this_moment=True)):
             context.helm.forget_kinds(unserved)
 
 
