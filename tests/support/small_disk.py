@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 BYTES: Final = 64 * 1024 * 1024
 FILES: Final = 4096
 CHUNK_BYTES: Final = 1024 * 1024
+FILES_FOR_A_HELM: Final = 3
+"""What the operator makes for one helm: its folder, and two pipes in it. helm makes others."""
 
 
 class SmallDisk:
@@ -71,3 +75,12 @@ def mounted_disk(folder: Path) -> Iterator[SmallDisk | None]:
         yield disk
     finally:
         disk.close()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    """A disk for one test, which is skipped where mounting is not allowed."""
+    with mounted_disk(tmp_path / "disk") as one:
+        if one is None:
+            pytest.skip("no right to mount a disk")
+        yield one

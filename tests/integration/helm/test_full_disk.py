@@ -8,27 +8,19 @@ from pathlib import Path
 import pytest
 
 from tests.integration.helm.conftest import MakeChart
-from tests.support.small_disk import SmallDisk, mounted_disk
+from tests.support.small_disk import FILES_FOR_A_HELM, SmallDisk, disk
 from xapp_operator.config.settings import Settings
 from xapp_operator.errors import HelmNotStarted
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
 from xapp_operator.helm.requests import TemplateRequest, VerifyRequest
 
+__all__ = ["disk"]
+
 pytestmark = pytest.mark.integration
 
-OWN_FILES = 3
-"""What the operator makes for a helm: its folder, and two pipes in it. helm makes others."""
 ADDED = ObjectMetadata({"xapp-operator.io/xapp": "hello"}, {}, "xapp-operator.io/component")
 LABEL = 'xapp-operator.io/xapp: "hello"'
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    with mounted_disk(tmp_path / "disk") as disk:
-        if disk is None:
-            pytest.skip("no right to mount a disk")
-        yield disk
 
 
 @pytest.fixture
@@ -57,7 +49,7 @@ async def test_a_chart_is_never_blamed_for_a_full_disk(
 ) -> None:
     """Without its folder of a cache, helm finds no post-renderer, and needs none."""
     with disk.full(files_left=files_left):
-        if files_left < OWN_FILES:
+        if files_left < FILES_FOR_A_HELM:
             with pytest.raises(HelmNotStarted, match=r"helm cannot run \(no space left on device\): make room"):
                 await on_disk.template(request(chart()))
         else:

@@ -11,9 +11,11 @@ import pytest
 
 from tests.localcluster import Cluster
 from tests.support.operator import OperatorProcess
-from tests.support.small_disk import SmallDisk, mounted_disk
+from tests.support.small_disk import FILES_FOR_A_HELM, SmallDisk, disk
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
+
+__all__ = ["disk"]
 
 pytestmark = pytest.mark.integration
 
@@ -21,16 +23,6 @@ TIMEOUT_SECONDS = 5
 TRIES = 6
 """With at most 2 s between them, these take longer than the timeout."""
 TOLD = "helm cannot run (no space left on device): make room, or repair the disk, at XAPP_WORK_DIR of the process"
-FILES_OF_OPERATOR = 3
-"""The folder for one helm, and two pipes in it. helm makes more."""
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    with mounted_disk(tmp_path / "disk") as disk:
-        if disk is None:
-            pytest.skip("no right to mount a disk")
-        yield disk
 
 
 @pytest.fixture
@@ -114,12 +106,12 @@ def test_helm_that_can_make_no_file_installs_and_upgrades(
 ) -> None:
     """It finds no post-renderer then, so the labels come afterwards."""
     manifest = xapps.uploaded_manifest("hello", workload_chart())
-    with disk.full(files_left=FILES_OF_OPERATOR):
+    with disk.full(files_left=FILES_FOR_A_HELM):
         xapps.apply(manifest)
         xapps.wait_ready("hello")
         assert xapps.names("deployment", "xapp-operator.io/xapp=hello") == ["hello"]
     manifest["spec"]["values"] = {"greeting": "two"}
-    with disk.full(files_left=FILES_OF_OPERATOR):
+    with disk.full(files_left=FILES_FOR_A_HELM):
         xapps.apply(manifest)
         xapps.wait_ready("hello")
     assert revisions(xapps) == ["1 superseded", "2 deployed"]
