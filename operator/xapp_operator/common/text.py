@@ -50,9 +50,14 @@ def format_bytes(size: int) -> str:
     return f"{size:,} byte{'' if size == 1 else 's'}"
 
 
-def rfc3339(time: datetime) -> str:
-    """Return an aware time in UTC, rounded down to a second, such as `2026-11-20T08:00:00Z`."""
-    return time.astimezone(UTC).strftime(RFC3339_FORMAT)
+def rfc3339(seconds: float) -> str:
+    """Return a time in seconds since the epoch, rounded down to a second, such as `2026-11-20T08:00:00Z`."""
+    return datetime.fromtimestamp(seconds, UTC).strftime(RFC3339_FORMAT)
+
+
+def timestamp_now() -> str:
+    """Return the present as RFC 3339 in UTC, with microseconds, so that two requests have different values."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def format_list(items: Iterable[str], *, total: int) -> str:

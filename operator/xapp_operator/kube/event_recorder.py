@@ -11,7 +11,6 @@ import asyncio
 import secrets
 import socket
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from cachetools import LRUCache
@@ -120,7 +119,7 @@ class EventRecorder:
         }
         key = _EventKey(text(metadata, "uid"), event_type, reason, shorten(message, MESSAGE_MAX_CHARACTERS))
         namespace = text(metadata, "namespace")
-        now = rfc3339(datetime.fromtimestamp(self._clock.now(), UTC))
+        now = rfc3339(self._clock.now())
         dropped = self._queue.put(namespace, _QueuedEvent(key, involved_object, now))
         self._idle.clear()
         if dropped is not None:

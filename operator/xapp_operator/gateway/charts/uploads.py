@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import time
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -160,7 +160,7 @@ class ArchiveStorage:
             return {}
         change = {"ownerReferences": list[Json](alive)}
         if not alive:
-            change["annotations"] = {ANNOTATION_RELEASED_AT: rfc3339(datetime.now(UTC))}
+            change["annotations"] = {ANNOTATION_RELEASED_AT: rfc3339(time.time())}
         return change
 
     async def _owner_exists(self, owner: JsonObject, *, namespace: str) -> bool:

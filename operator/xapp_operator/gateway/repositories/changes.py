@@ -10,13 +10,12 @@ import asyncio
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import ANNOTATION_RECONCILE_AT
 from xapp_operator.charts.chart_request import format_origin, parse_repository_url
-from xapp_operator.common.text import quote_input
+from xapp_operator.common.text import quote_input, timestamp_now
 from xapp_operator.config.settings import Settings
 from xapp_operator.errors import AddressRefused, Conflict, FieldError, Invalid, KubeError, NotFound, PreconditionFailed
 from xapp_operator.gateway.auth.callers import Caller
@@ -159,7 +158,7 @@ async def request_refresh(client: KubeClient, *, namespace: str, name: str) -> J
     for _ in range(REFRESH_ATTEMPTS):
         current = await _get_current(client, namespace=namespace, name=name)
         metadata = obj(current, "metadata")
-        annotations = {**obj(metadata, "annotations"), ANNOTATION_RECONCILE_AT: datetime.now(UTC).isoformat()}
+        annotations = {**obj(metadata, "annotations"), ANNOTATION_RECONCILE_AT: timestamp_now()}
         try:
             return await client.replace(
                 CHART_REPOSITORIES, {**current, "metadata": {**metadata, "annotations": annotations}}

@@ -5,7 +5,6 @@ A bearer token becomes a cookie that scripts cannot read, and a proof that no ot
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Final
 
 from fastapi import APIRouter
@@ -166,4 +165,4 @@ def _expires_at(caller: Caller) -> str | None:
 
 
 def _time(seconds: int) -> str:
-    return rfc3339(datetime.fromtimestamp(min(max(seconds, 0), _LAST_SECOND), UTC))
+    return rfc3339(min(max(seconds, 0), _LAST_SECOND))

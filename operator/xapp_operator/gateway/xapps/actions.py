@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Final
 
 from xapp_operator.api.conditions import RELEASED, STALLED, Reason
@@ -13,6 +12,7 @@ from xapp_operator.api.names import (
     ANNOTATION_RETRY_AT,
     ANNOTATION_TEST_AT,
 )
+from xapp_operator.common.text import timestamp_now
 from xapp_operator.domain.planning.plan_input import DEPLOYED
 from xapp_operator.errors import Conflict, FieldError, FormInvalid, NotFound
 from xapp_operator.gateway.catalog.records import HandledRequest
@@ -58,7 +58,7 @@ async def request_action(
         Conflict: when the action has no effect in the state of the XApp.
     """
     name = context.entry.name
-    requested_at = datetime.now(UTC).isoformat(timespec="microseconds")
+    requested_at = timestamp_now()
 
     def change(current: JsonObject) -> JsonObject:
         _require_effect(current, action, name=name)

@@ -225,7 +225,7 @@ class ChartArchiveOwners:
                     "uid": xapp.metadata.uid,
                 }
             )
-        now = rfc3339(datetime.fromtimestamp(self._clock.now(), UTC))
+        now = rfc3339(self._clock.now())
         change: JsonObject = {
             "resourceVersion": text(metadata, "resourceVersion"),
             "ownerReferences": list[Json](owners),

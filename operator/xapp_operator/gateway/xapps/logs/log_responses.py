@@ -11,7 +11,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
@@ -57,7 +57,7 @@ class LogPosition:
     @property
     def time(self) -> str:
         """Return the time as RFC 3339, rounded down to a second."""
-        return rfc3339(datetime.fromtimestamp(self.seconds, UTC))
+        return rfc3339(self.seconds)
 
     @property
     def id(self) -> str:

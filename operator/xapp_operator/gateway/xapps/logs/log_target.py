@@ -140,7 +140,7 @@ def _parse_since(value: str | None) -> int | str | None:
         if _RFC3339.fullmatch(value):
             # An unencoded `+` in a query string is a space.
             at = datetime.fromisoformat(value.replace(" ", "+").upper())
-            return rfc3339(at)
+            return rfc3339(at.timestamp())
         seconds = float(value) if value.isascii() and value.isdigit() else parse_duration(value)
         if 0 < seconds <= SINCE_MAX_SECONDS:
             return math.ceil(seconds)
