@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
@@ -31,7 +30,7 @@ from xapp_operator.charts.sources.http_repository import HttpRepositories
 from xapp_operator.charts.sources.oci_registry import OciRegistries
 from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
 from xapp_operator.charts.versions import parse_range
-from xapp_operator.common.text import display_url, quote_input
+from xapp_operator.common.text import display_url, explain_disk_error, quote_input
 from xapp_operator.config.settings import Settings
 from xapp_operator.domain.address_rule import AddressRule, DeniedNetwork
 from xapp_operator.errors import ChartInvalid, ChartNotFound, DigestMismatch, SourceUnavailable, XAppError
@@ -280,11 +279,8 @@ def _disk_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = os.strerror(error.errno).lower() if error.errno else "a file is gone that was just written"
-        raise SourceUnavailable(
-            f"the cache of charts cannot be used ({reason}). Make room, or repair the disk, at XAPP_CACHE_DIR of the "
-            "process."
-        ) from error
+        place = "XAPP_CACHE_DIR of the process"
+        raise SourceUnavailable(explain_disk_error("the cache of charts cannot be used", error, place=place)) from error
 
 
 def _sha256(data: bytes) -> str:

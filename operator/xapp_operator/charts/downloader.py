@@ -30,7 +30,7 @@ from yarl import URL
 
 from xapp_operator.charts.chart_request import origin, plain_http_refused
 from xapp_operator.common.response_heads import bound_response_heads
-from xapp_operator.common.text import display_url, format_bytes
+from xapp_operator.common.text import display_url, explain_disk_error, format_bytes
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import (
     AddressRefused,
@@ -282,10 +282,8 @@ def _write(output: IO[bytes], block: bytes) -> None:
     try:
         output.write(block)
     except OSError as error:
-        raise SourceUnavailable(
-            f"a download cannot be stored ({(error.strerror or 'failed').lower()}). Make room, or repair the disk, in "
-            "the folder for temporary files (TMPDIR) of the process."
-        ) from None
+        place = "the folder for temporary files (TMPDIR) of the process"
+        raise SourceUnavailable(explain_disk_error("a download cannot be stored", error, place=place)) from None
 
 
 def unexpected_status(response: DownloadResponse) -> ChartSourceError:

@@ -50,6 +50,11 @@ def format_bytes(size: int) -> str:
     return f"{size:,} byte{'' if size == 1 else 's'}"
 
 
+def explain_disk_error(problem: str, error: OSError, *, place: str) -> str:
+    """Return the message for a `problem` because of a disk: why, what to do, and at which `place`."""
+    return f"{problem} ({(error.strerror or str(error)).lower()}): make room, or repair the disk, at {place}"
+
+
 def rfc3339(seconds: float) -> str:
     """Return a time in seconds since the epoch, rounded down to a second, such as `2026-11-20T08:00:00Z`."""
     return datetime.fromtimestamp(seconds, UTC).strftime(RFC3339_FORMAT)

@@ -79,7 +79,7 @@ def full() -> Iterator[IO[bytes]]:
 async def test_a_full_disk_is_named(loader: Downloader, site: WebServer, full: IO[bytes]) -> None:
     site.routes["/a"] = Reply(b"content")
     access = OriginAccess(origin_url=site.url(), allow_plain_http=True)
-    with pytest.raises(SourceUnavailable, match=r"cannot be stored \(no space left on device\)\. Make room"):
+    with pytest.raises(SourceUnavailable, match=r"cannot be stored \(no space left on device\): make room"):
         await loader.get(site.url("/a"), access=access, max_bytes=1000, output=full)
 
 

@@ -125,7 +125,7 @@ class ChartCache:
                 self._source_marker(info.digest, source).touch()
                 self._evict()
                 return ChartFile(self._path(info.digest), info, lock)
-        raise OSError("the chart cache lost an archive that was just written")
+        raise OSError("an archive is gone that was just written")
 
     def _info_in_memory(self, digest: str) -> ChartInfo | None:
         with self._infos_lock:

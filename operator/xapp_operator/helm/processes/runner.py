@@ -20,6 +20,7 @@ from typing import Final
 from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult, ProcessStarter, run_process
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import CANNOT_RESTRICT
+from xapp_operator.common.text import explain_disk_error
 from xapp_operator.config.settings import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmNotStarted, HelmTimeout
 from xapp_operator.helm.labelling.post_rendering import PostRendering, write_plugin
@@ -270,10 +271,8 @@ def _disk_errors() -> Iterator[None]:
     except OSError as error:
         if error.errno is None:
             raise
-        raise HelmNotStarted(
-            f"helm cannot run ({os.strerror(error.errno).lower()}): make room, or repair the disk, at XAPP_WORK_DIR of "
-            "the process, or at XAPP_CACHE_DIR if that is not set"
-        ) from error
+        place = "XAPP_WORK_DIR of the process, or at XAPP_CACHE_DIR if that is not set"
+        raise HelmNotStarted(explain_disk_error("helm cannot run", error, place=place)) from error
 
 
 def _write_files(folder: Path, call: HelmCall) -> None:
