@@ -12,7 +12,7 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.config.settings import Settings
-from xapp_operator.domain.health.health_result import find_condition
+from xapp_operator.domain.health.health_result import true_condition
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import NODES
 
@@ -44,7 +44,7 @@ def choose_address(nodes: list[JsonObject], *, current: str | None) -> str | Non
     """Return the address to advertise: `current` while a node has it, else the first ready node's (oldest first)."""
     if current is not None and any(current in _addresses(node) for node in nodes):
         return current
-    ready = [node for node in nodes if _is_ready(node)]
+    ready = [node for node in nodes if true_condition(node, "Ready")]
     ready.sort(key=lambda node: (text(obj(node, "metadata"), "creationTimestamp"), text(obj(node, "metadata"), "name")))
     return next((address for node in ready for address in _addresses(node)), None)
 
@@ -53,8 +53,3 @@ def _addresses(node: JsonObject) -> Iterator[str]:
     listed = items(obj(node, "status"), "addresses")
     for kind in _PREFERRED_TYPES:
         yield from (text(each, "address") for each in listed if text(each, "type") == kind)
-
-
-def _is_ready(node: JsonObject) -> bool:
-    ready = find_condition(node, "Ready")
-    return ready is not None and ready.is_true

@@ -68,7 +68,7 @@ class _CachedRepository:
     def of(cls, raw: JsonObject) -> Self:
         model = ChartRepository.model_validate(raw)
         version = int(text(obj(raw, "metadata"), "resourceVersion", "0"))
-        return cls(raw, model, _is_ready(model), version)
+        return cls(raw, model, _is_repository_ready(model), version)
 
     @property
     def uid(self) -> str:
@@ -355,7 +355,7 @@ def _secret_names(model: ChartRepository) -> frozenset[str]:
 def _seconds_until_due(model: ChartRepository, *, now: float) -> float:
     """Return in how many seconds the repository is to be looked at, when nothing but its stored status is known."""
     status = model.status
-    if status.last_fetched is None or not _is_ready(model):
+    if status.last_fetched is None or not _is_repository_ready(model):
         return 0.0
     age = now - status.last_fetched.timestamp()
     if age < 0:  # a time in the future is of a clock that jumped
@@ -363,7 +363,7 @@ def _seconds_until_due(model: ChartRepository, *, now: float) -> float:
     return max(0.0, model.spec.interval_seconds - age)
 
 
-def _is_ready(model: ChartRepository) -> bool:
+def _is_repository_ready(model: ChartRepository) -> bool:
     """Return whether a ChartRepository is Ready as of its current generation."""
     return any(
         each.type == READY and each.status == "True" and each.observed_generation == model.metadata.generation

@@ -250,7 +250,7 @@ class StatusReports:
             attempt=attempt_from_status(status.last_attempt, now=self._context.clock.now()),
             revision=None if status.release is None else status.release.revision,
             tested=status.last_test is not None,
-            ready=_is_ready(xapp),
+            ready=_is_reported_ready(xapp),
         )
 
 
@@ -322,7 +322,7 @@ def _is_requested(request: ReconcileRequest, observation: Observation) -> bool:
     return asked or request.draft.handled != stored
 
 
-def _is_ready(xapp: XApp) -> bool:
+def _is_reported_ready(xapp: XApp) -> bool:
     """Return whether the status says that the current generation is Ready."""
     status = xapp.status
     is_current = status.observed_generation == xapp.metadata.generation

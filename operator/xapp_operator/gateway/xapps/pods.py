@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from xapp_operator.api.json import JsonObject, items, obj, text
-from xapp_operator.domain.health.health_result import find_condition
+from xapp_operator.domain.health.health_result import true_condition
 from xapp_operator.gateway.catalog.records import HookObject
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import PODS
@@ -74,7 +74,9 @@ async def read_pods(
 
     found = {pod_name(pod): pod for pods in await asyncio.gather(*map(bounded, reads)) for pod in pods}
     newest = sorted(found.values(), key=lambda pod: text(obj(pod, "metadata"), "creationTimestamp"), reverse=True)
-    return sorted(newest, key=lambda pod: ("deletionTimestamp" in obj(pod, "metadata"), not _is_ready(pod)))
+    return sorted(
+        newest, key=lambda pod: ("deletionTimestamp" in obj(pod, "metadata"), not true_condition(pod, "Ready"))
+    )
 
 
 def pod_name(pod: JsonObject) -> str:
@@ -113,8 +115,3 @@ async def _list_cron_job_pods(
     job = re.compile(rf"(?:{'|'.join(cron_jobs)})-[0-9]+")
     pods = await _list_selected(client, JOB_LABEL, namespace=namespace, name=name)
     return [pod for pod in pods if job.fullmatch(text(obj(obj(pod, "metadata"), "labels"), JOB_LABEL))]
-
-
-def _is_ready(pod: JsonObject) -> bool:
-    ready = find_condition(pod, "Ready")
-    return ready is not None and ready.is_true

@@ -301,7 +301,7 @@ def _to_cached(raw: JsonObject, *, own_write: bool) -> CachedXApp:
         generation=integer(metadata, "generation"),
         deleting="deletionTimestamp" in metadata,
         adopts=spec.get("adopt") is True,
-        ready=_is_ready(obj(raw, "status"), generation=integer(metadata, "generation")),
+        ready=_is_reported_ready(obj(raw, "status"), generation=integer(metadata, "generation")),
         not_ready_since=_not_ready_since(raw),
         references=frozenset(references),
         repository=text(spec, "repoName"),
@@ -313,7 +313,7 @@ def _to_cached(raw: JsonObject, *, own_write: bool) -> CachedXApp:
     )
 
 
-def _is_ready(status: JsonObject, *, generation: int) -> bool:
+def _is_reported_ready(status: JsonObject, *, generation: int) -> bool:
     return integer(status, "observedGeneration", -1) == generation and any(
         text(condition, "type") == READY and text(condition, "status") == "True"
         for condition in items(status, "conditions")
