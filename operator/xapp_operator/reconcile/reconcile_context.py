@@ -28,6 +28,7 @@ from xapp_operator.reconcile.labels import AbsentObjects
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
 from xapp_operator.reconcile.status.revision_history import HealthMarks
 from xapp_operator.reconcile.status.status_draft import StatusDraft
+from xapp_operator.reconcile.watching.deletion_times import DeletionTimes
 from xapp_operator.reconcile.watching.release_watch import ReleaseWatch
 from xapp_operator.reconcile.watching.xapp_cache import CachedXApp, XAppCache
 from xapp_operator.reconcile.work.held_releases import HeldReleases
@@ -92,25 +93,11 @@ class ReconcilerContext(ObserverContext):
     queue: WorkQueue
     workers: Workers
     metrics: Metrics
-    future_deletions: dict[NamespacedName, float] = field(default_factory=dict)
-    """When an XApp was seen first whose deletion lies in the future, in seconds since the epoch."""
-
-    def deleted_at(self, xapp: XApp) -> float | None:
-        """Return when the deletion of an XApp was asked for, in seconds since the epoch; None if it was not.
-
-        A time in the future, from an API server with another clock, counts as the time at which it was first seen.
-        """
-        if xapp.metadata.deletion_timestamp is None:
-            return None
-        now, told = self.clock.now(), self.clock.corrected(xapp.metadata.deletion_timestamp.timestamp())
-        if told > now:
-            self.future_deletions.setdefault(xapp.key, now)
-        seen = self.future_deletions.get(xapp.key)
-        return told if seen is None else min(told, self.clock.corrected(seen))
+    deletion_times: DeletionTimes
 
     def forget(self, key: NamespacedName) -> None:
         """Forget what is kept about an XApp that is gone."""
-        self.future_deletions.pop(key, None)
+        self.deletion_times.forget(key)
         self.incompletely_labelled.pop(key, None)
         self.unreadable_manifests.pop(key, None)
         self.adoption_matches.pop(key, None)

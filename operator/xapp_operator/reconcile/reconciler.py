@@ -217,7 +217,7 @@ class Reconciler:
         return observation
 
     def _plan_input(self, request: ReconcileRequest, observation: Observation) -> PlanInput:
-        xapp, deleted_at = request.xapp, self._context.deleted_at(request.xapp)
+        xapp, deleted_at = request.xapp, self._context.deletion_times.get(request.xapp)
         inputs = PlanInput(
             name=xapp.metadata.name,
             spec=xapp.spec,

@@ -42,6 +42,7 @@ from xapp_operator.reconcile.labels import absent_objects
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext
 from xapp_operator.reconcile.reconciler import Reconciler
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
+from xapp_operator.reconcile.watching.deletion_times import DeletionTimes
 from xapp_operator.reconcile.watching.referenced_objects import ReferencedObjects
 from xapp_operator.reconcile.watching.release_watch import ReleaseWatch
 from xapp_operator.reconcile.watching.secret_watch import OtherSecret, SecretEntry, SecretWatch
@@ -155,6 +156,7 @@ class OperatorRuntime:
             queue=self._queue,
             workers=self._workers,
             metrics=metrics,
+            deletion_times=DeletionTimes(clock),
             held_releases=HeldReleases(on_free=self._on_release_free),
             test_runs=TestRuns(helm_waiting=settings.helm_waiting, on_done=self._queue.add),
             label_backoff=RepeatBackoff(backoff),

@@ -233,7 +233,7 @@ def _selector(request: ReconcileRequest) -> str:
 
 
 def _has_deletion_timed_out(request: ReconcileRequest, context: ReconcilerContext) -> bool:
-    deleted_at, timeout = context.deleted_at(request.xapp), request.xapp.spec.timeout_seconds
+    deleted_at, timeout = context.deletion_times.get(request.xapp), request.xapp.spec.timeout_seconds
     return deleted_at is not None and context.clock.now() >= deleted_at + timeout
 
 
