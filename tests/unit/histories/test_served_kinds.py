@@ -169,6 +169,23 @@ def test_a_changed_record_is_told_although_the_upgrade_fails_again(
     assert len(events(history, "UnservedKinds")) == 1
 
 
+def test_a_changed_record_is_told_although_a_change_of_the_spec_ends_the_upgrade(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await lose_the_kind(history, monkeypatch)
+        cluster.helm.pause = 3.0
+        cluster.helm.faults = [Fault(NO_MATCHES.format(whose="current"))]
+        history.edit(archive=store(history, cm=CONFIGMAP))
+        assert await cluster.wait_for(lambda: manifests(history) == [False], seconds=15.0)
+        history.edit(maxHistory=7)
+        assert await cluster.wait_for(lambda: history.outcome == "Ready UpgradeSucceeded", seconds=30.0)
+
+    history = run_history(settings, play)
+    assert len(events(history, "UnservedKinds")) == 1
+
+
 def test_the_deployed_revision_is_in_force_although_a_newer_one_has_failed(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.common.text import join_escaped
 from xapp_operator.domain.planning.plan_input import DEPLOYED
-from xapp_operator.errors import KindNotServed, KubeError, XAppError
+from xapp_operator.errors import KindNotServed, KubeError
 from xapp_operator.helm.releases.release_storage import release_secret_name, serve_kinds
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.monitor.live_objects import is_custom_group
@@ -57,18 +57,18 @@ async def upgrade_without_unserved_kinds(
         f"changed the record of revision {in_force}, because the cluster does not serve all of its kinds and "
         f"versions: {told}"
     )
+    stays_changed = True
     try:
-        result = await upgrade()
+        return await upgrade()
     except KindNotServed:
         client = context.impersonation.client_for(request.xapp)
         restored = {**changed, "data": {**obj(before, "data")}}
         await client.replace(SECRETS, restored, namespace=request.namespace)
+        stays_changed = False
         raise
-    except XAppError:
-        context.events.record(request.raw, reason=UNSERVED_KINDS, message=message)
-        raise
-    context.events.record(request.raw, reason=UNSERVED_KINDS, message=message)
-    return result
+    finally:
+        if stays_changed:
+            context.events.record(request.raw, reason=UNSERVED_KINDS, message=message)
 
 
 async def serve_kinds_of_newest(request: ReconcileRequest, context: ReconcilerContext, refused: KindNotServed) -> None:
