@@ -15,7 +15,7 @@ from xapp_operator.api.models import HealthStatus, XAppSpec
 from xapp_operator.api.status_parts import HookReference, RollbackCause, TerminatingObject
 from xapp_operator.domain.drift import DriftedObject
 from xapp_operator.domain.planning.backoff import Backoff
-from xapp_operator.errors import KubeError, ReleaseRecordDamaged, XAppError
+from xapp_operator.errors import HelmNotStarted, KubeError, ReleaseRecordDamaged, XAppError
 
 DEPLOYED: Final = "deployed"
 SUPERSEDED: Final = "superseded"
@@ -390,7 +390,7 @@ class PlanInput:
         A try that was due before is made nevertheless, if it can be made: there was no operator, or no API server.
         While helm cannot be started, as with a full disk, no time counts.
         """
-        if attempt.outcome is AttemptOutcome.FAILED and attempt.reason == Reason.PROGRESSING:
+        if attempt.outcome is AttemptOutcome.FAILED and attempt.reason == HelmNotStarted.reason:
             return False
         deadline = attempt.first_at + self.spec.timeout_seconds
         missed = self.next_attempt_at(attempt) < deadline
