@@ -165,10 +165,11 @@ class ObjectComparer:
             return Comparison(replace(drifted, paths=(path,), refusal="it belongs to another release"))
         if ignored.all:
             return Comparison()
-        fields, all_managed = await run_sized(json_size(live, body), _managed_fields, live, body)
+        size, kept = json_size(live, body), ignored.paths
+        fields, all_managed = await run_sized(size, _managed_fields, live, body)
         if all_managed and not ignored.error:
             return Comparison(managed=fields)
-        preview = await preview_apply(self._client, resource, live, body, kept=ignored.paths, untouched=ignored.paths)
+        preview = await preview_apply(self._client, resource, live, body, size=size, kept=kept, untouched=kept)
         return await self._compare_preview(live, body, preview, ignored, drifted)
 
     async def _compare_preview(
@@ -178,7 +179,7 @@ class ObjectComparer:
             return await self._compare_refused(live, body, preview, ignored, drifted)
         removable, size = preview.removable, json_size(live, preview.desired)
         live, differences, managed = await run_sized(size, _compare_states, live, preview.desired, removable, ignored)
-        drift = await self._find_drift(live, differences, ignored, drifted)
+        drift = await self._find_drift(live, size, differences, ignored, drifted)
         if drift is not None and removable:
             drift = replace(drift, managers=_with_owners(drift.managers, removable), replaced=True)
         if drift is None and ignored.error:
@@ -208,7 +209,7 @@ class ObjectComparer:
         return Comparison(drift, replicas_differ=replicas_differ)
 
     async def _find_drift(
-        self, live: JsonObject, differences: list[Difference], ignored: IgnoredDrift, drifted: DriftedObject
+        self, live: JsonObject, size: int, differences: list[Difference], ignored: IgnoredDrift, drifted: DriftedObject
     ) -> DriftedObject | None:
         kept = ignored.paths
         if any(each.path == REPLICAS for each in differences) and await self._is_scaled(drifted.kind, drifted.name):
@@ -219,7 +220,7 @@ class ObjectComparer:
         return replace(
             drifted,
             paths=paths_to_keep(format_pointer(each.path) for each in differences),
-            managers=await run_sized(json_size(live), find_managers, live, differences),
+            managers=await run_sized(size, find_managers, live, differences),
             kept=kept,
             refusal=_ignore_error(ignored) if ignored.error else "",
         )
@@ -257,17 +258,18 @@ async def preview_apply(
     live: JsonObject,
     body: JsonObject,
     *,
+    size: int,
     kept: tuple[Path, ...],
     untouched: tuple[Path, ...],
 ) -> Preview:
     """Return what an apply of the manifest `body` would make of `live`, whose own values stay at the paths in `kept`.
 
-    Nobody may remove an item that somebody put at, in or around a path in `untouched`.
+    Nobody may remove an item that somebody put at, in or around a path in `untouched`. `size`: both, by `json_size`.
 
     Raises:
         KubeError: when the API server does not answer, or refuses it for another reason than what is in the object.
     """
-    metadata, size = obj(live, "metadata"), json_size(live, body)
+    metadata = obj(live, "metadata")
     applied = await run_sized(size, body_to_apply, body, live, kept)
     name, namespace = text(metadata, "name"), text(metadata, "namespace") or None
     try:

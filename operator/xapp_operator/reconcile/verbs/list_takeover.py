@@ -70,23 +70,22 @@ async def take_over_lists(
         Conflict: when the object has changed since it was read.
         KubeError: when the API server does not answer, or refuses it.
     """
-    taken_over = TakeoverResult(live)
+    changed = False
     for _ in range(MAX_ROUNDS):
-        preview = await preview_apply(client, resource, taken_over.body, applied, kept=kept, untouched=untouched)
+        size = json_size(live, applied)
+        preview = await preview_apply(client, resource, live, applied, size=size, kept=kept, untouched=untouched)
         if not preview.removable:
-            return TakeoverResult(taken_over.body, taken_over.changed, preview.replaced)
-        metadata, version = obj(taken_over.body, "metadata"), text(applied, "apiVersion")
+            return TakeoverResult(live, changed, preview.replaced)
+        metadata, version = obj(live, "metadata"), text(applied, "apiVersion")
         change: JsonObject = {
             "uid": metadata.get("uid"),
             "resourceVersion": metadata.get("resourceVersion"),
-            "managedFields": await run_sized(
-                json_size(taken_over.body), hand_over, taken_over.body, preview.removable, api_version=version
-            ),
+            "managedFields": await run_sized(size, hand_over, live, preview.removable, api_version=version),
         }
         name, namespace = text(metadata, "name"), text(metadata, "namespace") or None
-        body = await client.patch(resource, name, {"metadata": change}, namespace=namespace)
-        taken_over = TakeoverResult(body, changed=True)
-    return taken_over
+        live = await client.patch(resource, name, {"metadata": change}, namespace=namespace)
+        changed = True
+    return TakeoverResult(live, changed)
 
 
 async def run_with_list_takeover(
