@@ -7,6 +7,7 @@ in `charts/chart_sources.py`. Add the scheme to REPOSITORY_SCHEMES and Repositor
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -95,6 +96,13 @@ def effective_max_age(repository: Repository, max_age: float | None, *, default:
     """Return how old, in seconds, cached data of a repository may be: `max_age`, but at most its interval."""
     interval = default if repository.interval_seconds is None else repository.interval_seconds
     return interval if max_age is None else min(max_age, interval)
+
+
+def cache_source(repository: Repository, place: str) -> str:
+    """Return the source of the archives at `place`, which only requests with the same credentials share."""
+    if repository.credentials is None:
+        return place
+    return f"{place} {hashlib.sha256(repository.credentials.authorization.encode()).hexdigest()}"
 
 
 def origin_access(repository: Repository, url: URL, *, authorization: str | None = None) -> OriginAccess:

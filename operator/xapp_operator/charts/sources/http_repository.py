@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 import time
 from collections.abc import Callable
@@ -33,6 +32,7 @@ from xapp_operator.charts.downloader import (
 from xapp_operator.charts.sources.chart_source import (
     MISSING_CHART_RECHECK_SECONDS,
     ArchiveLocation,
+    cache_source,
     effective_max_age,
     origin_access,
     version_not_found,
@@ -175,7 +175,7 @@ class HttpRepositories:
             version=entry.version,
             url=url,
             digest=digest,
-            cache_source=f"{repository.url} {url}{_credentials_suffix(repository)}",
+            cache_source=cache_source(repository, f"{repository.url} {url}"),
             index_digest=index.digest,
             download=download,
             get_provenance=get_provenance,
@@ -211,17 +211,8 @@ class HttpRepositories:
 
 
 def _access(repository: Repository) -> OriginAccess:
-    return origin_access(repository, repository.location, authorization=_authorization(repository))
-
-
-def _authorization(repository: Repository) -> str | None:
-    return repository.credentials.authorization if repository.credentials else None
-
-
-def _credentials_suffix(repository: Repository) -> str:
-    """Return a suffix of the cache key, so that archives are shared only by requests with the same credentials."""
-    authorization = _authorization(repository)
-    return f" {hashlib.sha256(authorization.encode()).hexdigest()}" if authorization else ""
+    authorization = repository.credentials.authorization if repository.credentials else None
+    return origin_access(repository, repository.location, authorization=authorization)
 
 
 def index_url(location: URL) -> URL:
