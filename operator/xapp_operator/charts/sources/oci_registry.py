@@ -7,7 +7,6 @@ its own (https://helm.sh/docs/topics/registries). A tag is a version with `_` in
 from __future__ import annotations
 
 import hashlib
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,15 +42,16 @@ from xapp_operator.charts.sources.chart_source import (
     origin_access,
     version_not_found,
 )
+from xapp_operator.charts.sources.oci_reference import DIGEST_PATTERN, OciReference, is_tag
 from xapp_operator.charts.sources.refreshing_cache import Freshness, RefreshingCache
 from xapp_operator.charts.sources.registry_auth import RegistryAuthenticator
 from xapp_operator.charts.sources.registry_tags import fetch_versions
 from xapp_operator.charts.sources.repository_index import ChartVersion
 from xapp_operator.charts.versions import parse_range, parse_version
 from xapp_operator.common.off_loop import run_sized
-from xapp_operator.common.text import display_url, quote_input
+from xapp_operator.common.text import display_url
 from xapp_operator.domain.address_rule import is_loopback
-from xapp_operator.errors import ChartNotFound, ChartSourceError
+from xapp_operator.errors import ChartSourceError
 
 MANIFEST_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"
 INDEX_TYPE: Final = "application/vnd.oci.image.index.v1+json"
@@ -62,25 +62,6 @@ PROVENANCE_TYPE: Final = "application/vnd.cncf.helm.chart.provenance.v1.prov"
 _MAX_MANIFEST_BYTES: Final = 1024 * 1024
 _MAX_CACHED: Final = 1024
 _REGISTRY_HOSTS: Final = {"docker.io": "registry-1.docker.io", "index.docker.io": "registry-1.docker.io"}
-_NAME_PATTERN: Final = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
-_TAG_PATTERN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-_DIGEST_PATTERN: Final = re.compile("sha256:([0-9a-f]{64})")
-
-
-@dataclass(frozen=True, slots=True)
-class OciReference:
-    """A chart in a registry: `base` is the URL of the registry, `name` the repository in it."""
-
-    repository: Repository
-    base: URL
-    name: str
-
-    def url(self, *path: str) -> URL:
-        """Return a URL of the registry API below the name."""
-        return self.base.with_path("/".join(["/v2", self.name, *path]), encoded=True)
-
-    def __str__(self) -> str:
-        return f"oci://{self.base.authority}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +167,7 @@ class OciRegistries:
 
     def locate(self, layer: ChartLayer) -> ArchiveLocation:
         reference = layer.reference
-        url = reference.url("blobs", f"sha256:{layer.digest}")
+        url = reference.blob_url(layer.digest)
 
         async def download(max_bytes: int) -> bytes:
             if layer.size > max_bytes:
@@ -211,7 +192,7 @@ class OciRegistries:
 
     async def _get_blob(self, reference: OciReference, digest: str, *, max_bytes: int) -> bytes:
         response = await self._auth.get(
-            reference.url("blobs", f"sha256:{digest}"),
+            reference.blob_url(digest),
             repository=reference.repository,
             name=reference.name,
             max_bytes=max_bytes,
@@ -222,7 +203,7 @@ class OciRegistries:
 
     async def _get_signatures(self, layer: ChartLayer) -> RegistrySignatures:
         reference = layer.reference
-        url = reference.url("manifests", signature_tag(layer.manifest_digest))
+        url = reference.manifest_url(signature_tag(layer.manifest_digest))
         response = await self._get(reference, url, headers={"Accept": MANIFEST_TYPE})
         if response.status == HTTPStatus.NOT_FOUND:
             return RegistrySignatures(layer.manifest_digest, ())
@@ -230,7 +211,7 @@ class OciRegistries:
             raise unexpected_status(response)
         found: list[CosignSignature] = []
         for each in items(await decode_json(response), "layers")[:SIGNATURES_MAX]:
-            digest = _DIGEST_PATTERN.fullmatch(text(each, "digest"))
+            digest = DIGEST_PATTERN.fullmatch(text(each, "digest"))
             if text(each, "mediaType") == PAYLOAD_TYPE and digest is not None:
                 payload = await self._get_blob(reference, digest.group(1), max_bytes=PAYLOAD_MAX_BYTES)
                 found.append(CosignSignature(payload, text(obj(each, "annotations"), SIGNATURE_ANNOTATION)))
@@ -254,18 +235,13 @@ class OciRegistries:
         return URL.build(scheme=scheme, host=host, port=location.explicit_port)
 
     def _reference(self, repository: Repository, name: str) -> OciReference:
-        if not _NAME_PATTERN.fullmatch(name):
-            raise ChartNotFound(
-                f"{quote_input(name)} is not a valid chart name in a registry: use lower-case letters and digits, "
-                "with '.', '_' or '-' between them, in parts separated by '/'. Correct chartName or url."
-            )
         return OciReference(repository, self._registry_url(repository), name)
 
     async def _find_layer(self, request: ChartRequest, freshness: Freshness) -> ChartLayer | None:
         version = request.version
-        is_tag = parse_version(version) is not None and _TAG_PATTERN.fullmatch(version.replace("+", "_"))
+        may_be_tag = parse_version(version) is not None and is_tag(_tag(version))
         for reference in self.references(request.repository, request.chart):
-            if is_tag and (layer := await self._get_layer(reference, version, freshness)):
+            if may_be_tag and (layer := await self._get_layer(reference, version, freshness)):
                 return layer
             versions = await self._get_versions(reference, freshness)
             if selected := await run_sized(sum(map(len, versions)), parse_range(version).select, versions):
@@ -273,15 +249,15 @@ class OciRegistries:
         return None
 
     async def _get_layer(self, reference: OciReference, version: str, freshness: Freshness) -> ChartLayer | None:
+        url = reference.manifest_url(_tag(version))
         return await self._layers.get(
             (reference, version),
-            lambda _: self._fetch_layer(reference, version),
+            lambda _: self._fetch_layer(reference, version, url),
             freshness,
             namespace=reference.repository.namespace,
         )
 
-    async def _fetch_layer(self, reference: OciReference, version: str) -> ChartLayer | None:
-        url = reference.url("manifests", version.replace("+", "_"))
+    async def _fetch_layer(self, reference: OciReference, version: str, url: URL) -> ChartLayer | None:
         accept = {"Accept": f"{MANIFEST_TYPE}, {INDEX_TYPE}"}
         response = await self._get(reference, url, headers=accept)
         if response.status == HTTPStatus.NOT_FOUND:
@@ -299,7 +275,7 @@ class OciRegistries:
         )
 
     async def _fetch_versions(self, reference: OciReference) -> tuple[str, ...]:
-        first = reference.url("tags", "list")
+        first = reference.tags_url()
         return await fetch_versions(first, lambda url: self._get(reference, url), name=str(reference))
 
     async def _get(
@@ -325,6 +301,10 @@ class OciRegistries:
         await self._tags.close()
 
 
+def _tag(version: str) -> str:
+    return version.replace("+", "_")
+
+
 def _chart_layer(response: DownloadResponse, manifest: JsonObject, reference: OciReference, version: str) -> ChartLayer:
     if text(obj(manifest, "config"), "mediaType") != CONFIG_TYPE:
         kind = "an index of several images" if "manifests" in manifest else "something else"
@@ -333,7 +313,7 @@ def _chart_layer(response: DownloadResponse, manifest: JsonObject, reference: Oc
             permanent=True,
         )
     layers = [layer for layer in items(manifest, "layers") if text(layer, "mediaType") in LAYER_TYPES]
-    match = _DIGEST_PATTERN.fullmatch(text(layers[0], "digest")) if len(layers) == 1 else None
+    match = DIGEST_PATTERN.fullmatch(text(layers[0], "digest")) if len(layers) == 1 else None
     if match is None:
         raise ChartSourceError(
             f"the manifest of version {version} at {reference} must have exactly one chart layer, with a sha256 "
@@ -341,7 +321,7 @@ def _chart_layer(response: DownloadResponse, manifest: JsonObject, reference: Oc
             permanent=True,
         )
     provenance = (text(layer, "digest") for layer in items(manifest, "layers") if _is_provenance(layer))
-    signed = _DIGEST_PATTERN.fullmatch(next(provenance, ""))
+    signed = DIGEST_PATTERN.fullmatch(next(provenance, ""))
     return ChartLayer(
         reference,
         version,
