@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,14 +14,16 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.support.event_loop import LoopWork
+from tests.support.charts import chart_archive
+from tests.support.event_loop import LoopWork, calls_in_this_thread
 from tests.unit.charts.http_site import Reply, WebServer
 from xapp_operator.charts.chart_request import ChartRequest, Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.sources.index_parser import MAX_ENTRIES
+from xapp_operator.charts.sources.oci_registry import CONFIG_TYPE, LAYER_TYPES
 from xapp_operator.common.off_loop import LOOP_MAX_BYTES, run_sized
 from xapp_operator.config.settings import Settings
-from xapp_operator.errors import ChartSourceError, XAppError
+from xapp_operator.errors import ChartSourceError, SourceAccessDenied, XAppError
 from xapp_operator.kube.watch.watch_events import read_watch_events
 
 SLACK_SECONDS = 0.1
@@ -109,6 +112,40 @@ async def test_a_manifest_that_is_nested_deeply_is_refused(sources: ChartSources
     repository = Repository(url=f"oci://{server.url().authority}/acme")
     with pytest.raises(ChartSourceError, match="did not return a JSON object"):
         await sources.resolve(ChartRequest(repository=repository, chart="deep", version="1.0.0"))
+
+
+def manifest(empty_layers: int) -> bytes:
+    last = {"mediaType": LAYER_TYPES[0], "digest": f"sha256:{'0' * 64}"}
+    return orjson.dumps({"config": {"mediaType": CONFIG_TYPE}, "layers": [*([{}] * empty_layers), last]})
+
+
+async def test_a_manifest_with_many_layers_does_not_stall_the_loop(sources: ChartSources, server: WebServer) -> None:
+    async def resolve(chart: str) -> None:
+        repository = Repository(url=f"oci://{server.url().authority}/acme")
+        with pytest.raises(SourceAccessDenied):  # the blob; so the manifest was read
+            await sources.resolve(ChartRequest(repository=repository, chart=chart, version="1.0.0"))
+
+    for chart, empty_layers in (("few", 0), ("many", 349_000)):
+        server.routes[f"/v2/acme/{chart}/manifests/1.0.0"] = Reply(manifest(empty_layers))
+        server.routes[f"/v2/acme/{chart}/blobs/sha256:{'0' * 64}"] = Reply(status=403)
+    small = await longest_work(lambda: resolve("few"))
+    assert await longest_work(lambda: resolve("many")) < small + SLACK_SECONDS
+
+
+async def test_a_list_of_many_signatures_does_not_stall_the_loop(sources: ChartSources, server: WebServer) -> None:
+    archive = chart_archive()
+    layer = {"mediaType": LAYER_TYPES[0], "digest": f"sha256:{hashlib.sha256(archive).hexdigest()}"}
+    body = orjson.dumps({"config": {"mediaType": CONFIG_TYPE}, "layers": [{**layer, "size": len(archive)}]})
+    server.routes["/v2/acme/hello/manifests/0.1.0"] = Reply(body)
+    server.routes[f"/v2/acme/hello/blobs/{layer['digest']}"] = Reply(archive)
+    repository = Repository(url=f"oci://{server.url().authority}/acme")
+    resolved = await sources.resolve(ChartRequest(repository=repository, chart="hello", version="0.1.0"))
+    get_signatures = resolved.location.get_signatures
+    assert get_signatures is not None
+    server.routes[f"/v2/acme/hello/manifests/sha256-{hashlib.sha256(body).hexdigest()}.sig"] = Reply(manifest(349_000))
+    with calls_in_this_thread("xapp_operator.api") as called:
+        await get_signatures()
+    assert "items" not in called
 
 
 async def test_a_range_over_many_versions_does_not_stall_the_loop(sources: ChartSources, server: WebServer) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import orjson
 from yarl import URL
@@ -23,6 +23,8 @@ from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersi
 from xapp_operator.common.off_loop import run_sized
 from xapp_operator.common.text import display_url, format_list, quote_input
 from xapp_operator.errors import ChartNotFound, SourceUnavailable, VersionNotFound
+
+T = TypeVar("T")
 
 MISSING_CHART_RECHECK_SECONDS: Final = 10.0
 """Before a source reports that a chart does not exist, it reloads what is older than this."""
@@ -116,15 +118,23 @@ def origin_access(repository: Repository, url: URL, *, authorization: str | None
     )
 
 
-async def decode_json(response: DownloadResponse) -> JsonObject:
-    """Return the JSON object of a response. Raises SourceUnavailable for anything else."""
-    try:
-        value: Json = await run_sized(len(response.body), orjson.loads, response.body)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise SourceUnavailable(f"{display_url(response.url)} did not return a JSON object. This may be temporary.")
-    return value
+async def decode_response(response: DownloadResponse, read: Callable[[JsonObject], T]) -> T:
+    """Return what `read` makes of the JSON object of a response; a large one never gets to the event loop.
+
+    Raises:
+        SourceUnavailable: for anything but a JSON object.
+    """
+
+    def decode() -> T:
+        try:
+            value: Json = orjson.loads(response.body)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise SourceUnavailable(f"{display_url(response.url)} did not return a JSON object. This may be temporary.")
+        return read(value)
+
+    return await run_sized(len(response.body), decode)
 
 
 def version_not_found(request: ChartRequest, versions: Sequence[str]) -> ChartNotFound:

@@ -37,7 +37,7 @@ from xapp_operator.charts.sources.chart_source import (
     ArchiveLocation,
     RegistrySignatures,
     cache_source,
-    decode_json,
+    decode_response,
     effective_max_age,
     origin_access,
     version_not_found,
@@ -210,11 +210,9 @@ class OciRegistries:
         if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
         found: list[CosignSignature] = []
-        for each in items(await decode_json(response), "layers")[:SIGNATURES_MAX]:
-            digest = DIGEST_PATTERN.fullmatch(text(each, "digest"))
-            if text(each, "mediaType") == PAYLOAD_TYPE and digest is not None:
-                payload = await self._get_blob(reference, digest.group(1), max_bytes=PAYLOAD_MAX_BYTES)
-                found.append(CosignSignature(payload, text(obj(each, "annotations"), SIGNATURE_ANNOTATION)))
+        for digest, signature in await decode_response(response, _signature_layers):
+            payload = await self._get_blob(reference, digest, max_bytes=PAYLOAD_MAX_BYTES)
+            found.append(CosignSignature(payload, signature))
         return RegistrySignatures(layer.manifest_digest, tuple(found))
 
     def references(self, repository: Repository, chart: str) -> tuple[OciReference, ...]:
@@ -264,7 +262,7 @@ class OciRegistries:
             return None
         if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
-        return _chart_layer(response, await decode_json(response), reference, version)
+        return await decode_response(response, lambda manifest: _chart_layer(response, manifest, reference, version))
 
     async def _get_versions(self, reference: OciReference, freshness: Freshness) -> tuple[str, ...]:
         return await self._tags.get(
@@ -330,6 +328,16 @@ def _chart_layer(response: DownloadResponse, manifest: JsonObject, reference: Oc
         manifest_digest=f"sha256:{hashlib.sha256(response.body).hexdigest()}",
         provenance=signed.group(1) if signed else None,
     )
+
+
+def _signature_layers(manifest: JsonObject) -> list[tuple[str, str]]:
+    """Return the digest of each payload (64 hex digits), and its signature."""
+    found: list[tuple[str, str]] = []
+    for layer in items(manifest, "layers")[:SIGNATURES_MAX]:
+        digest = DIGEST_PATTERN.fullmatch(text(layer, "digest"))
+        if text(layer, "mediaType") == PAYLOAD_TYPE and digest is not None:
+            found.append((digest.group(1), text(obj(layer, "annotations"), SIGNATURE_ANNOTATION)))
+    return found
 
 
 def _is_provenance(layer: JsonObject) -> bool:

@@ -13,8 +13,9 @@ from typing import Final
 
 from yarl import URL
 
+from xapp_operator.api.json import JsonObject
 from xapp_operator.charts.downloader import DownloadResponse, unexpected_status
-from xapp_operator.charts.sources.chart_source import decode_json
+from xapp_operator.charts.sources.chart_source import decode_response
 from xapp_operator.charts.sources.index_parser import MAX_ENTRIES
 from xapp_operator.charts.versions import parse_version
 from xapp_operator.common.off_loop import run_sized
@@ -59,9 +60,7 @@ async def _fetch_tags(first: URL, get: Callable[[URL], Awaitable[DownloadRespons
         if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
         read.add(url)
-        page = (await decode_json(response)).get("tags")
-        listed = page if isinstance(page, list) else []
-        tags.extend(tag for tag in listed if isinstance(tag, str) and len(tag) <= _TAG_MAX)
+        tags.extend(await decode_response(response, _listed_tags))
         if len(tags) > MAX_ENTRIES or len(read) > _MAX_PAGES:
             raise ChartSourceError(
                 f"{name} has more than {MAX_ENTRIES:,} tags, or more than {_MAX_PAGES:,} pages of them. Use a "
@@ -74,6 +73,12 @@ async def _fetch_tags(first: URL, get: Callable[[URL], Awaitable[DownloadRespons
         # Behind a proxy, a registry may call itself by another scheme, host or path. Credentials stay at its own.
         url = first.with_query(_query(following.group(1)))
     return tags
+
+
+def _listed_tags(page: JsonObject) -> list[str]:
+    tags = page.get("tags")
+    listed = tags if isinstance(tags, list) else []
+    return [tag for tag in listed if isinstance(tag, str) and len(tag) <= _TAG_MAX]
 
 
 def _query(link: str) -> str:
