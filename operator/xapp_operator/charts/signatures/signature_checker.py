@@ -23,7 +23,7 @@ from xapp_operator.api.chart_archive import PROVENANCE_MAX
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.chart_sources import ChartSources, ResolvedChart
 from xapp_operator.charts.downloader import BodyTooLarge
-from xapp_operator.charts.signatures.cosign import find_signer
+from xapp_operator.charts.signatures.cosign_verifier import CosignVerifier
 from xapp_operator.charts.signatures.trusted_keys import SignatureDemand, TrustedKeys, read_trusted_keys
 from xapp_operator.charts.sources.chart_source import RegistrySignatures
 from xapp_operator.charts.versions import parse_version
@@ -80,6 +80,7 @@ class SignatureChecker:
         self._cluster_keys = _ClusterKeys(settings.signature_keys) if settings.require_signatures else None
         self._charts = charts
         self._verifier = verifier
+        self._cosign = CosignVerifier()
         self._signed: TTLCache[tuple[str, str, str, frozenset[str]], bool] = TTLCache(_REMEMBERED_MAX, SIGNED_SECONDS)
 
     async def check_remote(self, chart: ResolvedChart) -> None:
@@ -143,7 +144,7 @@ class SignatureChecker:
             return
         problems: list[str] = []
         if COSIGN in demand.providers and signed.get_signatures is not None:
-            problem = _cosign_problem(await signed.get_signatures(), demand.keys)
+            problem = await self._cosign_problem(await signed.get_signatures(), demand.keys, signed.namespace)
             if problem is None:
                 self._signed[key] = True
                 return
@@ -160,6 +161,15 @@ class SignatureChecker:
             f"{'; '.join(problems)}. Trusted keys: {expected}. "
             "Sign the chart with one of them, or use a signed version."
         )
+
+    async def _cosign_problem(self, found: RegistrySignatures, keys: TrustedKeys, namespace: str) -> str | None:
+        if not keys.cosign:
+            return "none of the trusted keys is a PEM key, which cosign signatures need"
+        if not found.signatures:
+            return f"the registry has no cosign signature of {found.manifest_digest}"
+        if not await self._cosign.is_signed(found, keys, namespace=namespace):
+            return f"no cosign signature of {found.manifest_digest} is made with a trusted key"
+        return None
 
     async def _provenance_problem(self, signed: _Signed, keys: TrustedKeys) -> str | None:
         if not keys.openpgp_fingerprints:
@@ -218,16 +228,6 @@ class _ClusterKeys:
         except OSError:
             files = {}
         return read_trusted_keys(files, origin=CLUSTER_KEYS)
-
-
-def _cosign_problem(found: RegistrySignatures, keys: TrustedKeys) -> str | None:
-    if not keys.cosign:
-        return "none of the trusted keys is a PEM key, which cosign signatures need"
-    if not found.signatures:
-        return f"the registry has no cosign signature of {found.manifest_digest}"
-    if find_signer(found.signatures, manifest_digest=found.manifest_digest, keys=keys.cosign) is None:
-        return f"no cosign signature of {found.manifest_digest} is made with a trusted key"
-    return None
 
 
 def _check_identity(chart: ResolvedChart) -> None:

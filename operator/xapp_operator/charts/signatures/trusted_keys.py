@@ -24,6 +24,8 @@ from xapp_operator.common.text import quote_input
 from xapp_operator.errors import SignatureInvalid
 
 KEYS_MAX: Final = 100
+RSA_MAX_BITS: Final = 4096
+RSA_EXPONENT_MAX_BITS: Final = 32
 FINGERPRINTS_SHOWN: Final = 5
 
 CosignKey: TypeAlias = EllipticCurvePublicKey | Ed25519PublicKey | RSAPublicKey
@@ -37,6 +39,7 @@ _PGP_BLOCK: Final = re.compile(
     rb"[ \t]{0,20}\r?\n(?P<body>[A-Za-z0-9+/=\r\n]*?)(?:=[A-Za-z0-9+/]{4}\r?\n)?-----END PGP PUBLIC KEY BLOCK-----"
 )
 _PEM_BLOCK: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/=\s]{1,8000}-----END PUBLIC KEY-----")
+_CURVES: Final = frozenset({"secp256r1", "secp384r1", "secp521r1"})
 _KEYBOX_MAGIC: Final = b"KBXf"
 _PUBLIC_KEY, _PRIVATE_PACKETS = 6, frozenset({5, 7})
 _V4, _V5, _V6 = 4, 5, 6
@@ -105,8 +108,25 @@ def _read_pem(block: bytes, where: str) -> tuple[str, CosignKey]:
         raise _not_a_key(where, "is not a PEM public key: write it again, as 'cosign public-key' prints it") from None
     if not isinstance(key, EllipticCurvePublicKey | Ed25519PublicKey | RSAPublicKey):
         raise _not_a_key(where, "is a key of another kind: use an ECDSA, Ed25519 or RSA key")
+    _check_cost(key, where)
     encoded = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return f"sha256:{hashlib.sha256(encoded).hexdigest()}", key
+
+
+def _check_cost(key: CosignKey, where: str) -> None:
+    """Refuse a key that makes verifying slow: anybody may bring one, and others wait meanwhile."""
+    if isinstance(key, EllipticCurvePublicKey) and key.curve.name not in _CURVES:
+        raise _not_a_key(where, f"is a key of the elliptic curve {key.curve.name}: use P-256, P-384 or P-521")
+    if not isinstance(key, RSAPublicKey):
+        return
+    if key.key_size > RSA_MAX_BITS:
+        raise _not_a_key(where, f"is an RSA key of {key.key_size:,} bits: use one of at most {RSA_MAX_BITS:,} bits")
+    if key.public_numbers().e.bit_length() > RSA_EXPONENT_MAX_BITS:
+        raise _not_a_key(
+            where,
+            f"is an RSA key with a public exponent of more than {RSA_EXPONENT_MAX_BITS} bits: use one with the usual "
+            "exponent 65537",
+        )
 
 
 def _dearmor(content: bytes, where: str) -> bytes:
