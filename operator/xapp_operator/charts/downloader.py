@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Callable, Mapping
@@ -355,7 +356,9 @@ def _download_error(url: URL, error: Exception) -> ChartSourceError:
     elif isinstance(error, aiohttp.ClientSSLError):
         problem = "the TLS handshake failed. Check that the port uses https"
     elif isinstance(error, aiohttp.ClientConnectorError):
-        problem = f"no connection ({(error.os_error.strerror or 'failed').lower()}). Check host and port"
+        # The text of the error has the address that the name resolves to, which not everybody may know.
+        reason = os.strerror(error.os_error.errno) if error.os_error.errno else "failed"
+        problem = f"no connection ({reason.lower()}). Check host and port"
     elif isinstance(error, aiohttp.ClientPayloadError):
         problem = "the response was incomplete. Check the server"
     else:

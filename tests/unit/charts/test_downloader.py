@@ -294,9 +294,12 @@ async def test_an_error_contains_no_secret(loader: Downloader) -> None:
     assert "hidden" not in caught.value.message
 
 
-async def test_a_closed_port_is_a_transient_failure(loader: Downloader, unused_tcp_port: int) -> None:
-    with pytest.raises(SourceUnavailable, match=r"no connection \("):
-        await get(loader, URL(f"http://127.0.0.1:{unused_tcp_port}/"))
+async def test_a_closed_port_is_a_transient_failure(unused_tcp_port: int) -> None:
+    for addresses in (["127.0.0.1"], ["127.0.0.1", "127.0.0.2"]):
+        async with downloader(resolver=StaticResolver(charts=[addresses])) as loader:
+            with pytest.raises(SourceUnavailable, match=r"no connection \(connection refused\)\. Check") as caught:
+                await get(loader, URL(f"http://charts.example:{unused_tcp_port}/"))
+            assert "127.0.0" not in caught.value.message
 
 
 async def test_an_unknown_name_is_a_transient_failure() -> None:
