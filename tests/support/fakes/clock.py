@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import heapq
+import itertools
 import selectors
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -76,24 +80,44 @@ class _NoWaiting(selectors.SelectSelector):
         return []
 
 
+class _Timer(asyncio.TimerHandle):
+    """A timer that runs after those of the same time that were set before it, as time passes in between really."""
+
+    number = 0
+
+    def __lt__(self, other: object) -> bool:
+        return isinstance(other, _Timer) and (self.when(), self.number) < (other.when(), other.number)
+
+
 class FakeTimeLoop(asyncio.SelectorEventLoop):
-    """An event loop on a FakeClock. Work for threads runs at once, in the loop."""
+    """An event loop on a FakeClock. Work for threads runs at once, in the loop; its end is told in the next turn."""
 
     def __init__(self, clock: FakeClock) -> None:
         self._fake_clock = clock
+        self._numbers = itertools.count()
         super().__init__(_NoWaiting(clock))
 
     def time(self) -> float:
         return self._fake_clock.monotonic()
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        timer = _Timer(when, callback, args, self, context)
+        timer.number = next(self._numbers)
+        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined] # as the loop itself does
+        timer._scheduled = True  # type: ignore[attr-defined]
+        return timer
 
     def run_in_executor(  # type: ignore[override]
         self, executor: object, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
         future = self.create_future()
         try:
-            future.set_result(func(*args))
-        except Exception as error:  # as a thread hands it over
-            future.set_exception(error)
+            hand_over = partial(future.set_result, func(*args))
+        except BaseException as error:  # as a thread hands it over
+            hand_over = partial(future.set_exception, error)
+        self.call_soon(lambda: None if future.done() else hand_over())
         return future
 
 
