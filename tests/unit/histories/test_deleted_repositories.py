@@ -16,7 +16,6 @@ from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_hi
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import create_other
 from xapp_operator.api.json import JsonObject, obj
-from xapp_operator.charts.downloader import Downloader
 from xapp_operator.config.settings import Settings
 
 REPOSITORY = Target("xapp-operator.io", "v1alpha1", "chartrepositories", NAMESPACE, "acme")
@@ -31,8 +30,8 @@ SOON = 5.0
 def unsigned_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     repository = FakeChartRepository()
     files = {"templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": DEPLOYMENT}
-    repository.charts["0.1.0"] = chart_archive({"values.yaml": "tag: one\n", **files})
-    monkeypatch.setattr(Downloader, "get", repository.get)
+    repository.add("hello", "0.1.0", chart_archive({"values.yaml": "tag: one\n", **files}))
+    repository.serve(monkeypatch)
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from tests.support.fakes.chart_repository import REMOTE_SPEC, REPOSITORY_URL, Fa
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from xapp_operator.charts.archives.chart_cache import ChartCache
-from xapp_operator.charts.downloader import Downloader
 from xapp_operator.config.settings import Settings
 from xapp_operator.helm.processes.workspace import Workspace
 
@@ -42,8 +41,8 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 @pytest.fixture
 def repository(monkeypatch: pytest.MonkeyPatch) -> FakeChartRepository:
     repository = FakeChartRepository()
-    repository.charts["0.1.0"] = archive("0.1.0")
-    monkeypatch.setattr(Downloader, "get", repository.get)
+    repository.add("hello", "0.1.0", archive("0.1.0"))
+    repository.serve(monkeypatch)
     return repository
 
 
@@ -118,7 +117,7 @@ def test_broken_upgrade_is_undone_while_a_newer_chart_cannot_be_stored(
         history.set_tag(BROKEN)
         await history.cluster.wait(5.0)
         disk.full = True
-        repository.charts["0.2.0"] = archive("0.2.0")
+        repository.add("hello", "0.2.0", archive("0.2.0"))
         await history.cluster.wait(600.0)
         assert [each.command for each in history.helm_steps] == ["install", "upgrade", "rollback"]
         history.cluster.server.delete(REPOSITORY, {})

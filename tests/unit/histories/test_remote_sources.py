@@ -8,11 +8,11 @@ import pytest
 
 from tests.support.charts import chart_archive
 from tests.support.fakes.api_server import Refused, Target
-from tests.support.fakes.chart_repository import INDEX, REMOTE_SPEC, REPOSITORY_URL, FakeChartRepository
+from tests.support.fakes.chart_repository import REMOTE_SPEC, REPOSITORY_URL, FakeChartRepository
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history
 from tests.support.fakes.operator import BROKEN, NAMESPACE
-from xapp_operator.charts.downloader import Downloader
+from tests.support.served_charts import INDEX
 from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
@@ -30,8 +30,8 @@ def archive(version: str, deployment: str = DEPLOYMENT) -> bytes:
 @pytest.fixture
 def repository(monkeypatch: pytest.MonkeyPatch) -> FakeChartRepository:
     repository = FakeChartRepository()
-    repository.charts["0.1.0"] = archive("0.1.0")
-    monkeypatch.setattr(Downloader, "get", repository.get)
+    repository.add("hello", "0.1.0", archive("0.1.0"))
+    repository.serve(monkeypatch)
     return repository
 
 
@@ -68,7 +68,7 @@ def test_source_that_fails_for_a_moment_is_tried_again_soon(
 
     async def play(history: History) -> None:
         await deploy(history)
-        repository.charts["0.2.0"] = archive("0.2.0")
+        repository.add("hello", "0.2.0", archive("0.2.0"))
         repository.statuses[INDEX] = HTTPStatus.SERVICE_UNAVAILABLE
         history.annotate("reconcile-at")
         await history.cluster.wait(5.0)
@@ -85,10 +85,10 @@ def test_source_that_stays_away_is_asked_ever_more_rarely(settings: Settings, re
 
     async def play(history: History) -> None:
         await deploy(history)
-        repository.down, before = True, len(repository.requests)
+        repository.down = True
         history.annotate("reconcile-at")
         await history.cluster.wait(1000.0)
-        assert 5 <= len(repository.requests) - before <= 13
+        assert 5 <= repository.refused[INDEX] <= 13
 
     assert run_history(patient, play).outcome == "Ready InstallSucceeded"
 
@@ -101,10 +101,10 @@ def test_healthy_xapp_stays_ready_without_its_source_after_a_bad_version_was_wit
         await deploy(history)
         if refused:
             history.cluster.helm.faults.append(PERMANENT)
-        repository.charts["0.2.0"] = archive("0.2.0", DEPLOYMENT if refused else BROKEN_DEPLOYMENT)
+        repository.add("hello", "0.2.0", archive("0.2.0", DEPLOYMENT if refused else BROKEN_DEPLOYMENT))
         await look_again(history)
         assert history.outcome == ("Stalled UpgradeFailed" if refused else "Stalled HealthCheckFailed")
-        del repository.charts["0.2.0"]
+        del repository.charts["hello", "0.2.0"]
         await look_again(history)
         assert history.outcome == "Ready RollbackSucceeded"
         released = history.cluster.condition("Released") or {}
@@ -126,7 +126,7 @@ def test_healthy_xapp_stays_ready_without_its_version_after_a_bad_spec_was_chang
         await history.cluster.wait(100.0)
         history.set_tag("one")
         await history.cluster.wait(100.0)
-        repository.charts["0.0.1"] = repository.charts.pop("0.1.0")
+        repository.add("hello", "0.0.1", repository.charts.pop(("hello", "0.1.0")))
         await look_again(history)
         ready = history.cluster.condition("Ready") or {}
         assert "the next upgrade will need its source" in ready["message"]
@@ -147,11 +147,11 @@ def test_version_that_comes_back_after_it_was_withdrawn_is_tried_again(
     async def play(history: History) -> None:
         await deploy(history)
         history.cluster.helm.faults.append(PERMANENT)
-        repository.charts["0.2.0"] = archive("0.2.0")
+        repository.add("hello", "0.2.0", archive("0.2.0"))
         await look_again(history)
-        withdrawn = repository.charts.pop("0.2.0")
+        withdrawn = repository.charts.pop(("hello", "0.2.0"))
         await look_again(history)
-        repository.charts["0.2.0"] = withdrawn
+        repository.add("hello", "0.2.0", withdrawn)
         await look_again(history)
         assert [each.command for each in history.helm_steps] == ["install", "upgrade", "rollback", "upgrade"]
 
@@ -221,7 +221,7 @@ def test_refused_status_of_a_repository_is_written_ever_more_rarely(
         assert history.cluster.transport is not None
         writes = [each for each in history.cluster.transport.requests if each.method == "PATCH"]
         assert 5 <= len(writes) <= 13
-        assert len(repository.requests) == 1
+        assert repository.requests.total() == 1
         history.cluster.server.delete(REPOSITORY, {})
 
     run_history(patient, play)

@@ -13,7 +13,6 @@ from tests.support.fakes.chart_repository import REMOTE_SPEC, REPOSITORY_URL, Fa
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history
 from tests.support.fakes.operator import BROKEN, NAMESPACE
 from tests.unit.histories.situations.actions import create_other
-from xapp_operator.charts.downloader import Downloader
 from xapp_operator.config.settings import Settings
 from xapp_operator.kube.transport import ApiRequest
 
@@ -105,8 +104,8 @@ def refuse_for_quota(history: History) -> None:
 def repository(monkeypatch: pytest.MonkeyPatch) -> FakeChartRepository:
     repository = FakeChartRepository()
     files = {"templates/configmap.yaml": CONFIGMAP, "templates/deployment.yaml": DEPLOYMENT}
-    repository.charts["0.1.0"] = chart_archive({"values.yaml": "tag: one\n", **files})
-    monkeypatch.setattr(Downloader, "get", repository.get)
+    repository.add("hello", "0.1.0", chart_archive({"values.yaml": "tag: one\n", **files}))
+    repository.serve(monkeypatch)
     return repository
 
 

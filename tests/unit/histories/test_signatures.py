@@ -12,7 +12,6 @@ from tests.support.fakes.chart_repository import REMOTE_SPEC, FakeChartRepositor
 from tests.support.fakes.histories import History, run_history
 from tests.unit.histories import test_remote_sources as remote_sources
 from tests.unit.histories.test_release_inputs import archive, ready, store, wait_revision
-from xapp_operator.charts.downloader import Downloader
 from xapp_operator.config.settings import Settings
 
 
@@ -26,8 +25,8 @@ def test_a_chart_of_a_repository_is_not_used_without_the_signature_that_is_deman
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = FakeChartRepository()
-    repository.charts["0.1.0"] = remote_sources.archive("0.1.0")
-    monkeypatch.setattr(Downloader, "get", repository.get)
+    repository.add("hello", "0.1.0", remote_sources.archive("0.1.0"))
+    repository.serve(monkeypatch)
 
     async def play(history: History) -> None:
         history.cluster.settings = demanding_signatures(settings, tmp_path)
