@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.support.charts import chart_archive
 from tests.support.fakes.helm_records import decode_record, encode_record
@@ -18,7 +17,7 @@ from xapp_operator.domain.chart_values.yaml_values import dump_values
 from xapp_operator.errors import HelmError, HelmTimeout, HookFailed, Invalid, NotFound
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.releases.release_storage import Hook, decode_release, release_secret_name
-from xapp_operator.helm.requests import ReleaseRequest, RollbackRequest, TemplateRequest, TestRequest, UninstallRequest
+from xapp_operator.helm.requests import ReleaseRequest, RollbackRequest, TestRequest, UninstallRequest
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, PODS, SECRETS, Resource
 
@@ -61,13 +60,6 @@ spec:
   containers: [{name: main, image: "example.com/hook:1"}]
 """
 """A hook whose pod ends by itself; the fakes and the test cluster know the label and the annotation."""
-HOOK_VALUES = "name: hello\ntext: one\nevent: post-install\nseconds: 0s\nlabels: {}\n"
-CRD = """\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: crontabs.example.com
-"""
 FAILS = "{xapp-operator.io/test-fail: Error}"
 REFUSED = "Not A Name"
 """A name with which the API server refuses the ConfigMap."""
@@ -200,32 +192,6 @@ class HelmContract:
             "meta.helm.sh/release-name": "hello",
             "meta.helm.sh/release-namespace": helm.namespace,
         }
-
-    async def test_what_a_chart_renders_has_its_crds_and_hooks_too(self, helm: HelmSubject) -> None:
-        """What a record stores has neither."""
-        path = helm.chart.with_name("crds.tgz")
-        files = {**CHART, "values.yaml": HOOK_VALUES, "templates/hook.yaml": HOOK, "crds/crontab.yaml": CRD}
-        path.write_bytes(chart_archive(files))
-        rendered = await helm.engine.template(
-            TemplateRequest(
-                name="hello",
-                namespace=helm.namespace,
-                chart=path,
-                values={"name": "hello"},
-                kube_version="v1.36.0",
-                api_versions=("v1",),
-                skip_schema=True,
-                chart_name="hello",
-            )
-        )
-
-        documents = yaml.safe_load_all(rendered.manifest)
-        assert sorted(each["kind"] for each in documents if each) == [
-            "ConfigMap",
-            "CustomResourceDefinition",
-            "Deployment",
-            "Pod",
-        ]
 
     async def test_an_upgrade_dates_its_record_like_the_one_before(self, helm: HelmSubject) -> None:
         """So only the API server knows when a record was written."""

@@ -26,7 +26,7 @@ from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout, Signature
 from xapp_operator.helm.labelling.post_rendering import PostRendering
 from xapp_operator.helm.processes import arguments
 from xapp_operator.helm.processes.limits import HelmLimits
-from xapp_operator.helm.processes.runner import OUTPUT_MAX_BYTES, HelmCall, HelmRunner, find_helm
+from xapp_operator.helm.processes.runner import CPU_SECONDS, OUTPUT_MAX_BYTES, HelmCall, HelmRunner, find_helm
 from xapp_operator.helm.processes.slots import HelmSlot, SlotCounts
 from xapp_operator.helm.processes.workspace import Workspace, reap_orphans
 from xapp_operator.helm.requests import (
@@ -242,6 +242,7 @@ class HelmEngine:
 
         Raises:
             AccessDenied: when the user may not look something up, or not read the release or an object of the chart.
+                The message speaks to the user of a connection.
             ValuesInvalid, ChartInvalid: when a template stops; the message names file and line.
             XAppError: see `error_from_stderr`.
         """
@@ -255,13 +256,14 @@ class HelmEngine:
             connection=request.connection,
             chart=request.chart,
             chart_name=request.chart_name,
-            cpu_seconds=TEMPLATE_CPU_SECONDS,
+            dry_run=True,
+            cpu_seconds=TEMPLATE_CPU_SECONDS if request.connection else CPU_SECONDS,
             post_rendering=_post_rendering(request),
         )
         outcome = await self._runner.run(call)
         if outcome.stdout_truncated:
             raise ChartInvalid(f"the chart renders more than {OUTPUT_MAX_BYTES // MIB} MiB: make it smaller")
-        if outcome.exit_code > 0:
+        if outcome.exit_code > 0 and request.connection is not None:
             refusal = await asyncio.to_thread(user_refusal, outcome.stderr, secrets=call.secrets)
             if refusal is not None:
                 raise refusal

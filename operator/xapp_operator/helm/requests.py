@@ -110,8 +110,9 @@ class TemplateRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunRequest:
-    """A dry run of an install or an upgrade with the cluster, as the user of `connection`.
+    """A dry run of an install or an upgrade with the cluster.
 
+    helm acts as the user of `connection`, or, without one, as this process, which impersonates `user` if one is named.
     `secrets` are texts that errors must not contain. The other fields are those of a TemplateRequest.
     """
 
@@ -119,7 +120,8 @@ class DryRunRequest:
     namespace: str
     chart: Path
     values: JsonObject = field(repr=False)
-    connection: ConnectionInfo = field(repr=False)
+    connection: ConnectionInfo | None = field(default=None, repr=False)
+    user: str | None = None
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     upgrade: bool = False
     take_ownership: bool = False
@@ -190,9 +192,13 @@ class LeftObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderResult:
-    """A rendered chart. If a template `stopped` (`fail`, `required`), manifest and notes are empty."""
+    """A rendered chart. If a template `stopped` (`fail`, `required`), manifest and notes are empty.
+
+    `hooks` are those of a dry run; otherwise the manifest has them.
+    """
 
     manifest: str
     notes: str
     warnings: tuple[str, ...]
+    hooks: str = ""
     stopped: bool = False

@@ -16,6 +16,7 @@ import pytest
 from tests.contracts.api_server import ApiServerContract
 from tests.contracts.helm import HelmContract, HelmSubject, hello_chart
 from tests.contracts.helm_kills import HelmKillContract, KillBefore
+from tests.contracts.helm_renderings import HelmRenderingContract, full_chart
 from tests.contracts.kopf import KopfContract, RecordingRuntime, RefuseFinalizers, StartKopf
 from tests.localcluster import Cluster
 from tests.localrun.cluster_setup import install_crds
@@ -28,7 +29,7 @@ from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.reconcile.runtime import OperatorRuntime
 
-__all__ = ["hello_chart"]
+__all__ = ["full_chart", "hello_chart"]
 
 pytestmark = pytest.mark.integration
 
@@ -134,6 +135,10 @@ class TestRealApiServer(ApiServerContract):
 
 
 class TestRealHelm(HelmContract):
+    """The real one keeps the contract."""
+
+
+class TestRealHelmRenderings(HelmRenderingContract):
     """The real one keeps the contract."""
 
 

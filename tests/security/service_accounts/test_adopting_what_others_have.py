@@ -20,15 +20,17 @@ spec:
     metadata: {labels: {app: shared}}
     spec: {containers: [{name: main, image: registry.invalid/main}]}
 """
-ARCHIVE = chart_archive({"templates/shared.yaml": SHARED})
+LOOKUP = '{{- $_ := required "no account" (lookup "v1" "ServiceAccount" .Release.Namespace "default") }}\n'
 
 
-def test_it_is_left_to_its_xapp(xapps: XAppClient, prepared: str) -> None:
+@pytest.mark.parametrize("lookup", ["", LOOKUP], ids=["without the cluster", "with the cluster"])
+def test_it_is_left_to_its_xapp(xapps: XAppClient, prepared: str, lookup: str) -> None:
+    archive = chart_archive({"templates/shared.yaml": lookup + SHARED})
     account = f"system:serviceaccount:{prepared}:xapp-deployer"
     assert xapps.kubectl("auth", "can-i", "update", "replicationcontrollers", f"--as={account}").strip() == "yes"
-    xapps.apply(xapps.uploaded_manifest("hello", ARCHIVE))
+    xapps.apply(xapps.uploaded_manifest("hello", archive))
     xapps.wait_ready("hello")
-    xapps.apply(xapps.uploaded_manifest("other", ARCHIVE, adopt=True))
+    xapps.apply(xapps.uploaded_manifest("other", archive, adopt=True))
     message = xapps.wait_stalled("other")["message"]
     assert message.startswith("ReplicationController shared belongs to the XApp hello, and adopt takes over nothing")
     shared = xapps.get("replicationcontroller", "shared")

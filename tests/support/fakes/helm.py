@@ -19,6 +19,7 @@ import yaml
 
 from tests.support.fakes.api_server import FakeApiServer, Refused, Target, target_of
 from tests.support.fakes.helm_records import (
+    crd_files,
     identity,
     inherited_labels,
     load_chart,
@@ -133,18 +134,11 @@ class FakeHelm:
             printed = (await getattr(self, f"_{run.command}")(run)).encode()
             if run.fault is not None and run.fault.writes is None:
                 _fail(run.fault)
-            return ProcessResult(
-                exit_code=0,
-                stdout=printed[: self.output_max],
-                stdout_truncated=len(printed) > self.output_max,
-                stderr="",
-                timed_out=False,
-                duration_seconds=0.0,
-            )
+            return _result(0, printed[: self.output_max], truncated=len(printed) > self.output_max)
         except HelmFailed as failed:
-            return _failure(1, f"Error: {failed}\n")
+            return _result(1, stderr=f"Error: {failed}\n")
         except _Killed:
-            return _failure(-9, "")
+            return _result(-9)
         except asyncio.CancelledError:
             await asyncio.sleep(self.last_breath)
             self._terminate(run)
@@ -168,6 +162,7 @@ class FakeHelm:
                 positional.append(each)
         positional += rest[end + 1 :]
         values = load_values(command.stdin if isinstance(command.stdin, bytes) else b"")
+        name = "dry_run" if "dry-run" in flags else name
         return _Run(name, flags.get("namespace", ""), positional, flags, values, None)
 
     # Commands
@@ -195,6 +190,10 @@ class FakeHelm:
     async def _template(self, run: _Run) -> str:
         name, path = run.positional
         return manifest_of(render(load_chart(path), run.values, name, include_crds="include-crds" in run.flags))
+
+    async def _dry_run(self, run: _Run) -> str:
+        record = self._new_record(run, *run.positional, status="pending-install", description="Dry run")
+        return json.dumps(record | {"chart": record["chart"] | {"files": crd_files(run.positional[1])}})
 
     async def _install(self, run: _Run) -> str:
         name, path = run.positional
@@ -494,7 +493,7 @@ def _fail(fault: Fault) -> NoReturn:
     raise HelmFailed(fault.error) if fault.error else _Killed
 
 
-def _failure(code: int, stderr: str) -> ProcessResult:
+def _result(code: int, stdout: bytes = b"", *, truncated: bool = False, stderr: str = "") -> ProcessResult:
     return ProcessResult(
-        exit_code=code, stdout=b"", stdout_truncated=False, stderr=stderr, timed_out=False, duration_seconds=0.0
+        exit_code=code, stdout=stdout, stdout_truncated=truncated, stderr=stderr, timed_out=False, duration_seconds=0.0
     )

@@ -58,6 +58,13 @@ def load_chart(path: str) -> Chart:
     return _charts[path]
 
 
+def crd_files(path: str) -> list[Json]:
+    """Return the CustomResourceDefinitions of a chart as helm prints its files."""
+    return [
+        {"name": name, "data": base64.b64encode(text.encode()).decode()} for name, text in load_chart(path).crds.items()
+    ]
+
+
 def render(chart: Chart, values: Json, release: str, *, include_crds: bool = False) -> dict[str, str]:
     """Return the documents of a chart by the path of their template, which has one of them."""
     context = {

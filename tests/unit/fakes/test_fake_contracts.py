@@ -14,6 +14,7 @@ import pytest
 from tests.contracts.api_server import ApiServerContract
 from tests.contracts.helm import HelmContract, HelmSubject, hello_chart
 from tests.contracts.helm_kills import HelmKillContract, KillBefore
+from tests.contracts.helm_renderings import HelmRenderingContract, full_chart
 from tests.contracts.kopf import KopfContract, RecordingRuntime, RefuseFinalizers, StartKopf
 from tests.support.fakes.api_server import FakeApiServer, FakeTransport, Refused
 from tests.support.fakes.helm import FakeHelm, Fault
@@ -27,7 +28,7 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.transport import ApiRequest
 from xapp_operator.reconcile.runtime import OperatorRuntime
 
-__all__ = ["hello_chart"]
+__all__ = ["full_chart", "hello_chart"]
 
 
 @pytest.fixture
@@ -114,6 +115,10 @@ class TestFakeApiServer(ApiServerContract):
 
 
 class TestFakeHelm(HelmContract):
+    """The fake keeps the contract."""
+
+
+class TestFakeHelmRenderings(HelmRenderingContract):
     """The fake keeps the contract."""
 
 

@@ -6,14 +6,15 @@ from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history
 from tests.support.fakes.operator import NAMESPACE
-from tests.unit.histories.test_adoption import NOT_RENDERED, SECONDS, fail_to_render
+from tests.unit.histories.generation import PASSING
+from tests.unit.histories.test_adoption import SECONDS, fail_to_render
 from xapp_operator.config.settings import Settings
 
 
 def test_a_release_of_a_person_is_adopted_once_the_spec_wants_what_it_has(settings: Settings) -> None:
     async def play(history: History) -> None:
         history.install_by_hand("one")
-        history.cluster.helm.refusals['{"tag": "two"}'] = Fault(NOT_RENDERED)
+        history.cluster.helm.refusals['{"tag": "two"}'] = Fault(PASSING)
         history.create(tag="two", adopt=True)
         await history.cluster.wait(5.0)
         assert history.outcome == "NotReady UpgradeFailed"

@@ -110,6 +110,7 @@ def dry_run(request: DryRunRequest) -> tuple[str, ...]:
     return (
         *command,
         f"--namespace={request.namespace}",
+        *_impersonation_flag(request.user),
         "--dry-run=server",
         *_APPLY_FLAGS,
         "--disable-openapi-validation",

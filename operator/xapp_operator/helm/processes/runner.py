@@ -56,8 +56,8 @@ class HelmCall:
     which is helm's working directory.
 
     A call with a `connection` acts as its user and has no other credential. It can connect to the API server only. It
-    changes nothing there, so nothing has to be cleaned up after it. With `post_rendering`, the arguments have
-    `--post-renderer`.
+    changes nothing there, so nothing has to be cleaned up after it. Nor does a `dry_run`. With `post_rendering`, the
+    arguments have `--post-renderer`.
     """
 
     arguments: tuple[str, ...]
@@ -74,6 +74,7 @@ class HelmCall:
     cpu_seconds: int = CPU_SECONDS
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     connection: ConnectionInfo | None = field(default=None, repr=False)
+    dry_run: bool = False
     post_rendering: PostRendering | None = None
 
     @property
@@ -84,6 +85,11 @@ class HelmCall:
     def uses_own_identity(self) -> bool:
         """Return whether helm acts with the kubeconfig of this process."""
         return self.needs_cluster and self.connection is None
+
+    @property
+    def only_renders(self) -> bool:
+        """Return whether helm changes nothing, and ends soon by itself."""
+        return self.dry_run or not self.uses_own_identity
 
 
 class HelmRunner:
@@ -159,7 +165,7 @@ class HelmRunner:
             )
         async with AsyncExitStack() as stack:
             held = held_slot()
-            if slot is None and held is not None and not call.uses_own_identity:
+            if slot is None and held is not None and call.only_renders:
                 slot = await stack.enter_async_context(held.lend())
             else:
                 if slot is None:
@@ -173,7 +179,7 @@ class HelmRunner:
                 outcome = await self._start(
                     self._command(call, folder),
                     limits=self._process_limits(call),
-                    on_start=slot.watch if call.uses_own_identity else None,  # a rendering ends by itself
+                    on_start=None if call.only_renders else slot.watch,  # a rendering ends by itself
                 )
             if slot.memory_exceeded:
                 raise HelmError(
@@ -255,7 +261,7 @@ class HelmRunner:
     def _process_limits(self, call: HelmCall) -> ProcessLimits:
         return ProcessLimits(
             timeout_seconds=call.timeout_seconds,
-            grace_seconds=self._grace if call.uses_own_identity else 0,  # a rendering has nothing to clean up
+            grace_seconds=0 if call.only_renders else self._grace,  # a rendering has nothing to clean up
             memory_bytes=self._limits.memory_bytes,
             niceness=NICENESS,
             stdout_bytes=OUTPUT_MAX_BYTES,

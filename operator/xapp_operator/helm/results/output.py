@@ -69,6 +69,7 @@ def parse_dry_run(outcome: ProcessResult, *, upgrade: bool) -> RenderResult:
                 definitions.append(base64.b64decode(text(file, "data")).decode("utf-8", "replace"))
     return RenderResult(
         manifest="".join((*(f"---\n{each.strip()}\n" for each in definitions), text(release, "manifest"))),
+        hooks="".join(f"---\n{text(each, 'manifest').strip()}\n" for each in items(release, "hooks")),
         notes=text(obj(release, "info"), "notes"),
         warnings=parse_warnings(outcome.stderr),
     )

@@ -313,8 +313,6 @@ async def _run_helm(
 ) -> ReleaseResult:
     """Run helm, more than once if that helps; the label of each run is added to `recorded`."""
     spec = request.xapp.spec
-    if action.take_ownership:
-        await require_free_objects(request, context, inputs, upgrade=isinstance(action, Upgrade))
     if inputs.chart.info.external_refs:
         context.events.record(
             request.raw,
@@ -343,10 +341,16 @@ async def _run_helm(
         labels = release_labels(request.xapp.metadata.name, inputs.digests, attempt=recorded[-1])
         return replace(helm_request, labels=labels)
 
+    async def check_objects() -> None:
+        if action.take_ownership:
+            await require_free_objects(request, context, inputs, upgrade=isinstance(action, Upgrade))
+
     if isinstance(action, Install):
+        await check_objects()
         return await context.helm.install(next_run(), slot=slot)
 
     async def upgrade(place: HelmSlot | None) -> ReleaseResult:
+        await check_objects()
         return await run_with_list_takeover(request, context, lambda: context.helm.upgrade(next_run(), slot=place))
 
     try:

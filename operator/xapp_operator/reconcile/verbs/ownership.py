@@ -2,7 +2,7 @@
 
 Helm takes over whatever its chart renders. So the chart is rendered first, and each of its objects that exists already
 is read, with the identity of the XApp: what the watches show depends on the rights of the operator, and after a start
-on what it has read already. It only reads.
+on what it has read already. It only reads. Nothing is taken over while the chart cannot be rendered.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import json
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, LABEL_XAPP
-from xapp_operator.errors import AccessDenied, HelmError, InputError, NotFound
+from xapp_operator.errors import AccessDenied, HelmError, NotFound, XAppError
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
-from xapp_operator.helm.requests import TemplateRequest
+from xapp_operator.helm.requests import DryRunRequest, RenderResult, TemplateRequest
 from xapp_operator.reconcile.inputs.release_inputs import ReleaseInputs
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.stored_releases.object_metadata import MAX_PARALLEL_READS, read_object_metadata
@@ -28,7 +28,7 @@ async def require_free_objects(
 
     Raises:
         HelmError: names the first such object and its XApp.
-        KubeError: when an object, or what the cluster serves, cannot be read.
+        XAppError: when the chart cannot be rendered, or an object, or what the cluster serves, cannot be read.
     """
     limit = asyncio.Semaphore(MAX_PARALLEL_READS)
 
@@ -76,21 +76,52 @@ def _exists(context: ReconcilerContext, owner: NamespacedName) -> bool:
 async def _rendered_objects(
     request: ReconcileRequest, context: ReconcilerContext, inputs: ReleaseInputs, *, upgrade: bool
 ) -> tuple[ObjectRef, ...]:
-    version, api_versions = await asyncio.gather(context.kube.server_version(), context.kube.discovery.api_versions())
+    values: JsonObject = await asyncio.to_thread(json.loads, inputs.values)
     try:
-        rendered = await context.helm.template(
-            TemplateRequest(
-                name=request.xapp.release_name,
-                namespace=request.namespace,
-                chart=inputs.chart.path,
-                values=await asyncio.to_thread(json.loads, inputs.values),
-                kube_version=version,
-                api_versions=api_versions,
-                skip_schema=True,
-                upgrade=upgrade,
-                chart_name=inputs.chart.info.name,
-            )
+        rendered = await _render_offline(request, context, inputs, values, upgrade=upgrade)
+    except XAppError as error:
+        if not error.permanent:
+            raise
+        rendered = None
+    if rendered is None or rendered.stopped:  # a template may need `lookup`
+        rendered = await _render_on_cluster(request, context, inputs, values, upgrade=upgrade)
+    return await asyncio.to_thread(manifest_inventory, rendered.manifest + rendered.hooks)
+
+
+async def _render_offline(
+    request: ReconcileRequest, context: ReconcilerContext, inputs: ReleaseInputs, values: JsonObject, *, upgrade: bool
+) -> RenderResult:
+    version, api_versions = await asyncio.gather(context.kube.server_version(), context.kube.discovery.api_versions())
+    return await context.helm.template(
+        TemplateRequest(
+            name=request.xapp.release_name,
+            namespace=request.namespace,
+            chart=inputs.chart.path,
+            values=values,
+            kube_version=version,
+            api_versions=api_versions,
+            skip_schema=True,
+            upgrade=upgrade,
+            chart_name=inputs.chart.info.name,
         )
-        return await asyncio.to_thread(manifest_inventory, rendered.manifest)
-    except (InputError, HelmError):
-        return ()  # the step itself reports what is wrong
+    )
+
+
+async def _render_on_cluster(
+    request: ReconcileRequest, context: ReconcilerContext, inputs: ReleaseInputs, values: JsonObject, *, upgrade: bool
+) -> RenderResult:
+    return await context.helm.dry_run(
+        DryRunRequest(
+            name=request.xapp.release_name,
+            namespace=request.namespace,
+            chart=inputs.chart.path,
+            values=values,
+            user=context.impersonation.user_for(request.xapp),
+            secrets=inputs.secrets,
+            upgrade=upgrade,
+            take_ownership=True,
+            skip_schema=inputs.chart.info.external_refs,
+            timeout=request.xapp.spec.timeout_seconds,
+            chart_name=inputs.chart.info.name,
+        )
+    )

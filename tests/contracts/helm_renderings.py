@@ -1,0 +1,90 @@
+"""What the operator relies on when helm renders a chart and changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.contracts.helm import CHART, HOOK, HelmSubject
+from tests.support.charts import chart_archive
+from xapp_operator.api.json import JsonObject
+from xapp_operator.helm.requests import DryRunRequest, TemplateRequest
+from xapp_operator.kube.resources import CONFIGMAPS
+
+HOOK_VALUES = "name: hello\ntext: one\nevent: post-install\nseconds: 0s\nlabels: {}\n"
+CRD = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: crontabs.example.com
+"""
+
+
+@pytest.fixture
+def full_chart(helm: HelmSubject) -> Path:
+    """A chart with a hook and a CustomResourceDefinition."""
+    path = helm.chart.with_name("crds.tgz")
+    files = {**CHART, "values.yaml": HOOK_VALUES, "templates/hook.yaml": HOOK, "crds/crontab.yaml": CRD}
+    path.write_bytes(chart_archive(files))
+    return path
+
+
+def _kinds(manifest: str) -> list[str]:
+    return sorted(each["kind"] for each in yaml.safe_load_all(manifest) if each)
+
+
+class HelmRenderingContract:
+    async def test_what_a_chart_renders_has_its_crds_and_hooks_too(self, helm: HelmSubject, full_chart: Path) -> None:
+        """What a record stores has neither."""
+        rendered = await helm.engine.template(
+            TemplateRequest(
+                name="hello",
+                namespace=helm.namespace,
+                chart=full_chart,
+                values={"name": "hello"},
+                kube_version="v1.36.0",
+                api_versions=("v1",),
+                skip_schema=True,
+                chart_name="hello",
+            )
+        )
+
+        assert _kinds(rendered.manifest) == ["ConfigMap", "CustomResourceDefinition", "Deployment", "Pod"]
+        assert rendered.hooks == ""
+
+    @pytest.mark.parametrize("upgrade", [False, True])
+    async def test_a_dry_run_of_the_operator_tells_objects_and_hooks_and_changes_nothing(
+        self, helm: HelmSubject, full_chart: Path, *, upgrade: bool
+    ) -> None:
+        if upgrade:
+            await helm.engine.install(helm.request(text="before"))
+        else:  # an object that helm takes over
+            existing: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hello"}}
+            await helm.kube.create(CONFIGMAPS, existing, namespace=helm.namespace)
+        before = await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace), await helm.secrets()
+
+        rendered = await helm.engine.dry_run(
+            DryRunRequest(
+                name="hello",
+                namespace=helm.namespace,
+                chart=full_chart,
+                values={"name": "hello"},
+                upgrade=upgrade,
+                take_ownership=True,
+                chart_name="hello",
+            )
+        )
+
+        assert (
+            _kinds(rendered.manifest) == ["ConfigMap", "Deployment"]
+            if upgrade
+            else [
+                "ConfigMap",
+                "CustomResourceDefinition",
+                "Deployment",
+            ]
+        )
+        assert _kinds(rendered.hooks) == ["Pod"]
+        assert (await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace), await helm.secrets()) == before
