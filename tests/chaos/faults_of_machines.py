@@ -135,6 +135,6 @@ def _times(scene: Scene, chosen: Collection[ManagedXApp]) -> dict[XAppKey, datet
 
 
 FAULTS: Final = (
-    Fault(name="disk full", inject=_fill_disk),
+    Fault(name="disk full", inject=_fill_disk, explains=("process failed, No space left on device",)),
     Fault(name="clock of the operators set", inject=_set_clock),
 )
