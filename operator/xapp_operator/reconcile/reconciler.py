@@ -372,7 +372,6 @@ class Reconciler:
             recently = inputs.attempt is not None and inputs.now - inputs.attempt.last_at < SLOW_RECHECK_AFTER_SECONDS
             delay = min(delay, UNHEALTHY_RECHECK_SECONDS if recently else SLOW_RECHECK_SECONDS)
         due_at = next_action_at(xapp.spec, inputs.observed, inputs.test, now=inputs.now, backoff=inputs.backoff)
-        context.metrics.set_drifted_xapps(count=context.drift.drifted_xapps)
         if observation.archive_owner_changes and not observation.state.archive_owners_differ:  # they were refused
             delay = min(delay, context.archive_backoff.next_repair_at(key) - self._clock.monotonic())
         context.queue.set_delay(key, max(min(delay, due_at - inputs.now), 0.0))

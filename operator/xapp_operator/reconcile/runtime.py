@@ -251,6 +251,8 @@ class OperatorRuntime:
         ready, not_ready = self.repositories.count_ready()
         metrics.set_chart_repositories(ready=ready, not_ready=not_ready)
         metrics.set_xapps_not_ready(now - since for since in self._xapps.not_ready_since())
+        metrics.set_xapps_by_reason(self._xapps.count_by_reason())
+        metrics.set_drifted_xapps(count=self._context.drift.drifted_xapps)
 
     @property
     def last_contact(self) -> float:

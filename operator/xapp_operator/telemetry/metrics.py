@@ -94,6 +94,12 @@ class Metrics:
             ("min_seconds",),
             registry=registry,
         )
+        self._by_reason = Gauge(
+            "xapp_operator_xapps_by_reason",
+            "XApps by the reason of their condition Ready, such as DependencyNotReady (`other`: an unknown one).",
+            ("reason",),
+            registry=registry,
+        )
         self._certificate_expiry = Gauge(
             "xapp_operator_tls_certificate_expiry_timestamp_seconds",
             "When the certificate of the gateway expires, in seconds since 1970; 0 without XAPP_TLS_CERT (gateway).",
@@ -168,6 +174,12 @@ class Metrics:
         ages = sorted(seconds)
         for minimum in NOT_READY_SECONDS:
             self._not_ready.labels(min_seconds=str(minimum)).set(len(ages) - bisect_left(ages, minimum))
+
+    def set_xapps_by_reason(self, by_reason: Mapping[str, int]) -> None:
+        """Set how many XApps have each reason in their condition Ready; a reason left out has none."""
+        self._by_reason.clear()
+        for reason, count in by_reason.items():
+            self._with_labels(self._by_reason, reason=reason).inc(count)
 
     def set_certificate_expiry(self, *, timestamp: float) -> None:
         """Set when the certificate of the gateway expires, in seconds since the epoch."""

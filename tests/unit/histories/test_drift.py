@@ -104,8 +104,10 @@ def applies(request: ApiRequest) -> bool:
 
 def drifted_xapps(history: History) -> float | None:
     """Return what the metric says."""
-    assert history.cluster.runtime is not None
-    return history.cluster.runtime._context.metrics.registry.get_sample_value("xapp_operator_drifted_xapps")
+    runtime = history.cluster.runtime
+    assert runtime is not None
+    runtime.update_metrics()
+    return runtime._context.metrics.registry.get_sample_value("xapp_operator_drifted_xapps")
 
 
 def test_a_change_is_reported_once_and_not_undone(settings: Settings, requests: Requests) -> None:

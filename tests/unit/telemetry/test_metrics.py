@@ -63,6 +63,14 @@ def test_a_phase_without_xapps_is_removed() -> None:
     assert found == {("xapp_operator_xapps", (("phase", "Deployed"),)): 3}
 
 
+def test_a_reason_without_xapps_is_removed() -> None:
+    metrics = Metrics()
+    metrics.set_xapps_by_reason({"DependencyNotReady": 2, "InstallSucceeded": 1})
+    metrics.set_xapps_by_reason({"InstallSucceeded": 3})
+    found = {key: value for key, value in samples(metrics).items() if key[0] == "xapp_operator_xapps_by_reason"}
+    assert found == {("xapp_operator_xapps_by_reason", (("reason", "InstallSucceeded"),)): 3}
+
+
 def test_a_label_never_takes_more_values_than_its_bound() -> None:
     metrics = Metrics()
     for number in range(10 * MAX_LABEL_VALUES):

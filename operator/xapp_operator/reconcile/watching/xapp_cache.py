@@ -6,6 +6,7 @@ JSON is stored as bytes, because there are thousands of XApps and few are reconc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,15 +14,17 @@ from typing import Final, cast
 
 import orjson
 
-from xapp_operator.api.conditions import READY
+from xapp_operator.api.conditions import READY, Reason
 from xapp_operator.api.json import JsonObject, encode_json, integer, items, obj, text
 from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_VALUES_TEXT
 from xapp_operator.domain.planning.dependencies import cycle_members, find_cycle
 from xapp_operator.reconcile.work.work_queue import NamespacedName, WorkQueue
+from xapp_operator.telemetry.metrics import OTHER_LABEL
 
 RELEASE: Final = "Release"
 """Stands for a Helm release where the kind of an object is expected."""
+_REASONS: Final = {reason.value: reason.value for reason in Reason}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class CachedXApp:
     adopts: bool
     ready: bool  # the condition Ready is True for this generation
     not_ready_since: float | None  # seconds since the epoch; None while it is Ready or suspended
+    reason: str  # of the condition Ready; empty without one
     references: frozenset[tuple[str, str]]  # (kind, name) of what it reads in its namespace
     repository: str  # empty without one
     configured_repository: str  # of the status
@@ -167,6 +171,10 @@ class XAppCache:
     def not_ready_since(self) -> Collection[float]:
         """Return since when each XApp is not Ready that is neither Ready nor suspended, in seconds since the epoch."""
         return self._not_ready.values()
+
+    def count_by_reason(self) -> Counter[str]:
+        """Return how many XApps have each reason in their condition Ready."""
+        return Counter(entry.reason for entry in self._entries.values() if entry.reason)
 
     def dependency_cycle(self, key: NamespacedName) -> tuple[str, ...]:
         """Return the names of the shortest cycle of dependsOn through an XApp, or nothing without one."""
@@ -303,6 +311,7 @@ def _to_cached(raw: JsonObject, *, own_write: bool) -> CachedXApp:
         adopts=spec.get("adopt") is True,
         ready=_is_reported_ready(obj(raw, "status"), generation=integer(metadata, "generation")),
         not_ready_since=_not_ready_since(raw),
+        reason=_ready_reason(obj(raw, "status")),
         references=frozenset(references),
         repository=text(spec, "repoName"),
         configured_repository=text(obj(raw, "status"), "configuredRepository"),
@@ -318,6 +327,14 @@ def _is_reported_ready(status: JsonObject, *, generation: int) -> bool:
         text(condition, "type") == READY and text(condition, "status") == "True"
         for condition in items(status, "conditions")
     )
+
+
+def _ready_reason(status: JsonObject) -> str:
+    """Return the reason of the condition Ready: one that the operator writes, or OTHER_LABEL."""
+    for condition in items(status, "conditions"):
+        if text(condition, "type") == READY:
+            return _REASONS.get(text(condition, "reason"), OTHER_LABEL)
+    return ""
 
 
 def _not_ready_since(raw: JsonObject) -> float | None:

@@ -229,7 +229,9 @@ def test_only_the_files_of_the_page_are_served(http: httpx.Client, name: str) ->
 
 def test_metrics_count_requests_by_route_not_by_path(http: httpx.Client) -> None:
     http.get("/api/xapps/some/where")
+    http.post("/api/xapps/some/where/actions", json={"action": "retry"})
     text = METRICS.render().decode()
 
-    assert 'route="/api/xapps/{namespace}/{name}"' in text
+    assert 'method="GET",route="/api/xapps/{namespace}/{name}"' in text
+    assert 'method="POST",route="/api/xapps/{namespace}/{name}/actions"' in text
     assert "some/where" not in text
