@@ -113,8 +113,8 @@ class ValueSources:
             try:
                 files.append(_ReadFile(source, await reader.read(source)))
             except (KubeError, ValuesNotFound):
-                if not source.optional:
-                    files.append(_ReadFile(source, None))
+                # The reader knows what is optional: it returns an empty file for one that does not exist.
+                files.append(_ReadFile(source, None))
         return files
 
 
