@@ -1,6 +1,11 @@
-"""Deletes an object that a request created, when a later step of that request fails."""
+"""Deletes what a request created, when a later step of that request fails."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
 
 from xapp_operator.api.json import JsonObject, text
 from xapp_operator.errors import KubeError
@@ -8,7 +13,26 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 from xapp_operator.telemetry.logs import get_logger
 
+FIRST_SERVER_ERROR: Final = 500
+
 _log = get_logger(__name__)
+
+
+@asynccontextmanager
+async def cleanup_on_failure() -> AsyncIterator[AsyncExitStack]:
+    """Yield a stack of cleanups that run, last first, if the block fails.
+
+    They do not run when the outcome of the last write is unknown, because the API server may have stored an object that
+    needs the others.
+    """
+    async with AsyncExitStack() as cleanup:
+        try:
+            yield cleanup
+        except (KubeError, asyncio.CancelledError) as error:
+            if not isinstance(error, KubeError) or error.status >= FIRST_SERVER_ERROR:
+                cleanup.pop_all()
+            raise
+        cleanup.pop_all()
 
 
 async def delete_created(

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
-from typing import Final
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
 from xapp_operator.api.models import XAppSpec
@@ -60,13 +59,8 @@ from xapp_operator.gateway.deploy.submission import (
 )
 from xapp_operator.gateway.deploy.values_input import SentValues, locate, text_warnings
 from xapp_operator.gateway.http.requests.preconditions import replace_spec
-from xapp_operator.kube.created_objects import delete_created
+from xapp_operator.kube.created_objects import cleanup_on_failure, delete_created
 from xapp_operator.kube.resources import CHART_ARCHIVES, CHART_REPOSITORIES, XAPPS
-from xapp_operator.telemetry.logs import get_logger
-
-FIRST_SERVER_ERROR: Final = 500
-
-_log = get_logger(__name__)
 
 
 class Deployer:
@@ -99,7 +93,7 @@ class Deployer:
             await self._render(caller, desired, for_display=False)
         elif desired.repository is None:
             await get_form_repository(caller.client, desired.form)
-        async with _cleanup_on_failure() as cleanup:
+        async with cleanup_on_failure() as cleanup:
             await self._namespaces.ensure(caller, desired.namespace, cleanup)
             await self._dry_run_create(caller, desired)
             await self._create_referenced_objects(caller, desired, cleanup)
@@ -143,7 +137,7 @@ class Deployer:
             await self._render(caller, desired, for_display=False, upgrade=True)
         else:
             await get_form_repository(caller.client, desired.form)
-        async with _cleanup_on_failure() as cleanup:
+        async with cleanup_on_failure() as cleanup:
             await self._replace_spec(caller, current, desired, dry_run=True, expected=expected)
             await self._create_referenced_objects(caller, desired, cleanup)
             return await self._replace_spec(caller, current, desired, expected=expected)
@@ -225,7 +219,7 @@ class Deployer:
         if chart is not None:
             upload = await self._archives.ensure(caller.client, chart, namespace=desired.namespace)
             if upload.created:
-                # If this fails, the operator deletes the ChartArchive later.
+                # If this fails or does not run, the operator deletes the ChartArchive later.
                 cleanup.push_async_callback(
                     delete_created, caller.client, CHART_ARCHIVES, upload.metadata, if_unchanged=True
                 )
@@ -329,20 +323,3 @@ async def _explain_refusal(write: Awaitable[JsonObject], desired: DesiredXApp) -
         ) from None
     except KubeError as error:
         raise to_form_error(error) from None
-
-
-@asynccontextmanager
-async def _cleanup_on_failure() -> AsyncIterator[AsyncExitStack]:
-    """Yield a stack of cleanups that run, last first, if the block fails.
-
-    They do not run when the outcome of the last write is unknown, because the API server may have stored an XApp that
-    needs the other objects. If it did not, the operator deletes the unowned chart later.
-    """
-    async with AsyncExitStack() as cleanup:
-        try:
-            yield cleanup
-        except (KubeError, asyncio.CancelledError) as error:
-            if not isinstance(error, KubeError) or error.status >= FIRST_SERVER_ERROR:
-                cleanup.pop_all()
-            raise
-        cleanup.pop_all()

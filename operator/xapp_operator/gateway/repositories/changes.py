@@ -6,7 +6,6 @@ that belongs together. The Secret before it is deleted if the caller may do that
 
 from __future__ import annotations
 
-import asyncio
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from xapp_operator.api.names import ANNOTATION_RECONCILE_AT
 from xapp_operator.charts.chart_request import format_origin, parse_repository_url
 from xapp_operator.common.text import quote_input, timestamp_now
 from xapp_operator.config.settings import Settings
-from xapp_operator.errors import AddressRefused, Conflict, FieldError, Invalid, KubeError, NotFound, PreconditionFailed
+from xapp_operator.errors import AddressRefused, Conflict, FieldError, Invalid, KubeError, NotFound
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.http.requests.preconditions import replace_spec
 from xapp_operator.gateway.http.requests.validation import form_invalid
@@ -35,7 +34,7 @@ from xapp_operator.gateway.repositories.writes import (
 )
 from xapp_operator.gateway.schemas.repositories import RepositoryRequest
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.created_objects import delete_created
+from xapp_operator.kube.created_objects import cleanup_on_failure, delete_created
 from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
 
 REFRESH_ATTEMPTS: Final = 5
@@ -118,28 +117,27 @@ async def update_repository(client: KubeClient, update: RepositoryUpdate, *, dry
         Conflict: when somebody has changed the repository since, and any was expected.
         Invalid: when the API server refuses a field.
         GatewayNotFound: when it was deleted since.
-        KubeError: for any other refusal by the cluster; nothing is left behind.
+        KubeError: for any other refusal by the cluster; nothing is left behind. If the outcome is unknown, the new
+            Secret stays, because the repository may refer to it; it is deleted with the repository.
     """
     namespace, name = update.request.namespace, update.request.name
-    created: JsonObject | None = None
-    if update.data and not dry_run:
-        owner = obj(update.current, "metadata")
-        created = await client.create(
-            SECRETS, secret_body(update.request, update.secret_name, update.data, owner=owner)
-        )
-    try:
-        stored = await replace_spec(
-            update.current,
-            expected=update.expected,
-            write=lambda current: client.replace(CHART_REPOSITORIES, update.body(current), dry_run=dry_run),
-            read=lambda: client.get(CHART_REPOSITORIES, name, namespace=namespace),
-        )
-    except (KubeError, PreconditionFailed, asyncio.CancelledError) as error:
-        if created is not None:
-            await delete_created(client, SECRETS, obj(created, "metadata"))
-        if isinstance(error, NotFound):
+    async with cleanup_on_failure() as cleanup:
+        if update.data and not dry_run:
+            owner = obj(update.current, "metadata")
+            body = secret_body(update.request, update.secret_name, update.data, owner=owner)
+            created = await client.create(SECRETS, body)
+            cleanup.push_async_callback(delete_created, client, SECRETS, obj(created, "metadata"))
+        try:
+            stored = await replace_spec(
+                update.current,
+                expected=update.expected,
+                write=lambda current: client.replace(CHART_REPOSITORIES, update.body(current), dry_run=dry_run),
+                read=lambda: client.get(CHART_REPOSITORIES, name, namespace=namespace),
+            )
+        except NotFound:
             raise repository_not_found(namespace, name) from None
-        raise as_request_error(error) if isinstance(error, Invalid) else error from None
+        except Invalid as error:
+            raise as_request_error(error) from None
     if not dry_run:
         for secret in update.unused_secrets:
             with suppress(KubeError):
