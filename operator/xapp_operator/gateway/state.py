@@ -153,11 +153,12 @@ class Gateway:
                         describer=ChartDescriber(settings, renderer=renderer, threads=threads),
                         indexes=RepositoryIndexes(),
                         deployer=Deployer(
+                            kube=kube,
+                            store=store,
                             namespaces=namespaces,
                             renderer=renderer,
                             charts=chart_loader,
                             archives=archive_storage,
-                            is_repository_configured=store.is_repository_configured,
                         ),
                         repositories=repositories,
                         services=services,

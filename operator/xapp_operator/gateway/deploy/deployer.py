@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 
@@ -30,6 +30,7 @@ from xapp_operator.errors import (
     ValuesInvalid,
 )
 from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 from xapp_operator.gateway.charts.rendering import ChartRenderer, RenderedChart
 from xapp_operator.gateway.charts.uploads import ArchiveStorage
 from xapp_operator.gateway.deploy.chart_loading import ChartLoader
@@ -43,6 +44,7 @@ from xapp_operator.gateway.deploy.desired_xapp import (
     xapp_body,
 )
 from xapp_operator.gateway.deploy.form_repository import (
+    delete_form_repository,
     ensure_form_repository,
     get_form_repository,
 )
@@ -59,23 +61,25 @@ from xapp_operator.gateway.deploy.submission import (
 )
 from xapp_operator.gateway.deploy.values_input import SentValues, locate, text_warnings
 from xapp_operator.gateway.http.requests.preconditions import replace_spec
+from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.created_objects import cleanup_on_failure, delete_created
-from xapp_operator.kube.resources import CHART_ARCHIVES, CHART_REPOSITORIES, XAPPS
+from xapp_operator.kube.resources import CHART_ARCHIVES, XAPPS
 
 
 class Deployer:
     def __init__(
         self,
         *,
+        kube: KubeClient,
+        store: XAppRecordStore,
         namespaces: XAppNamespaces,
         renderer: ChartRenderer,
         charts: ChartLoader,
         archives: ArchiveStorage,
-        is_repository_configured: Callable[[str, str], bool],
     ) -> None:
-        """Prepare; `is_repository_configured` is told namespace and name, see `ensure_form_repository`."""
+        self._kube = kube
+        self._store = store
         self._namespaces = namespaces
-        self._is_repository_configured = is_repository_configured
         self._archives = archives
         self._renderer = renderer
         self._charts = charts
@@ -223,16 +227,22 @@ class Deployer:
                 cleanup.push_async_callback(
                     delete_created, caller.client, CHART_ARCHIVES, upload.metadata, if_unchanged=True
                 )
+        repository: JsonObject | None = None
         if desired.repository is not None:
-            metadata = await save_new_repository(caller, desired.repository)
-            # The garbage collector deletes its Secret with it.
-            cleanup.push_async_callback(delete_created, caller.client, CHART_REPOSITORIES, metadata)
+            repository = await save_new_repository(caller, desired.repository)
         elif not desired.form.is_upload:
             repository = await ensure_form_repository(
-                caller.client, desired.form, is_configured=self._is_repository_configured
+                caller.client, desired.form, is_configured=self._store.is_repository_configured
             )
-            if repository is not None:
-                cleanup.push_async_callback(delete_created, caller.client, CHART_REPOSITORIES, repository)
+        if repository is not None:
+            cleanup.push_async_callback(
+                delete_form_repository,
+                caller.client,
+                repository,
+                xapp=desired.name,
+                kube=self._kube,
+                store=self._store,
+            )
 
     async def _dry_run_create(self, caller: Caller, desired: DesiredXApp) -> None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xapp_operator.api.chart_repository import ChartRepository
-from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.charts.chart_repositories import (
     configured_repository_deleted,
     create_chart_repository,
@@ -13,10 +13,20 @@ from xapp_operator.charts.chart_repositories import (
 )
 from xapp_operator.charts.chart_request import Repository
 from xapp_operator.common.text import display_url
-from xapp_operator.errors import AlreadyExists, ChartSourceError, FieldError, FormInvalid, IdentityConflict, NotFound
+from xapp_operator.errors import (
+    AlreadyExists,
+    ChartSourceError,
+    FieldError,
+    FormInvalid,
+    IdentityConflict,
+    KubeError,
+    NotFound,
+)
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import CHART_REPOSITORIES
+from xapp_operator.kube.created_objects import delete_created
+from xapp_operator.kube.resources import CHART_REPOSITORIES, XAPPS
 
 
 async def get_form_repository(client: KubeClient, form: Form) -> ChartRepository | None:
@@ -63,6 +73,33 @@ async def ensure_form_repository(
     except AlreadyExists:
         await get_form_repository(client, form)
         return None
+
+
+async def delete_form_repository(
+    client: KubeClient, created: JsonObject, *, xapp: str, kube: KubeClient, store: XAppRecordStore
+) -> None:
+    """Delete a ChartRepository that this request created, and its Secret with it, unless an XApp uses it by now.
+
+    Another request may have found it, and written its XApp first. If that XApp is the one of this request, `kube` reads
+    it from the API server. Others are known from the watch: a list of all could be very large. For an XApp that is
+    written between this check and the deletion, the operator saves the url again, without credentials.
+
+    Args:
+        client: deletes it; the caller's.
+        created: its metadata, as the API server returned them.
+        xapp: the name of the XApp that this request wanted to write.
+        kube: the gateway's own client, because a caller who may create XApps need not be able to read them.
+        store: the XApps that the watch has brought.
+    """
+    name, namespace = text(created, "name"), text(created, "namespace")
+    try:
+        winner = await kube.get(XAPPS, xapp, namespace=namespace)
+    except NotFound:
+        winner = {}
+    except KubeError:
+        return  # An unused repository can be deleted later; one that is missing breaks an XApp.
+    if text(obj(winner, "spec"), "repoName") != name and not store.users_of_repository(namespace, name):
+        await delete_created(client, CHART_REPOSITORIES, created)
 
 
 async def load_form_repository(client: KubeClient, form: Form) -> Repository:
