@@ -36,6 +36,10 @@ class StandInApi:
     requests: Counter[str] = field(default_factory=Counter)
     denied: set[str] = field(default_factory=set)
     """Users who may do nothing."""
+    denied_verbs: set[str] = field(default_factory=set)
+    """Verbs that nobody may use."""
+    expired: set[str] = field(default_factory=set)
+    """Users whose tokens are not accepted any more."""
     secrets: dict[str, Any] = field(default_factory=dict)
 
     def application(self) -> web.Application:
@@ -56,7 +60,7 @@ class StandInApi:
 
     def _user(self, request: web.Request) -> str | None:
         user, separator, _ = request.headers.get("Authorization", "").removeprefix("Bearer ").rpartition(":")
-        return user if separator else None
+        return user if separator and user not in self.expired else None
 
     async def _review_user(self, request: web.Request) -> web.Response:
         self.requests["users"] += 1
@@ -71,7 +75,9 @@ class StandInApi:
         user = self._user(request)
         if user is None:
             return web.json_response({"kind": "Status", "message": "Unauthorized", "code": 401}, status=401)
-        return web.json_response({"status": {"allowed": user not in self.denied}}, status=201)
+        verb = (await request.json())["spec"]["resourceAttributes"]["verb"]
+        allowed = user not in self.denied and verb not in self.denied_verbs
+        return web.json_response({"status": {"allowed": allowed}}, status=201)
 
     async def _pods(self, request: web.Request) -> web.Response:
         is_asked_for = request.query.get("fieldSelector") == f"metadata.name={POD}"

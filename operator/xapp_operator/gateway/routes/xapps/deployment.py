@@ -146,6 +146,8 @@ async def deploy(request: Request) -> Response:
         audit_notes(request).name = submission.form.name
         if options.dry_run:
             return json_response(await _describe_deployment(gateway, caller, submission), pretty=options.pretty)
+        if options.wait is not None:
+            await caller.require(Action.VIEW, namespace=submission.form.spec.namespace, name=submission.form.name)
         stored = await gateway.deployer.create(caller, submission)
     return await deployment_response(request, stored, options)
 

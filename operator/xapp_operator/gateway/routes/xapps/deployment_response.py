@@ -14,13 +14,13 @@ from xapp_operator.api.json import JsonObject, integer, obj
 from xapp_operator.api.models import Phase
 from xapp_operator.config.settings import Settings
 from xapp_operator.errors import Conflict
+from xapp_operator.gateway.auth.actions import Action, needed_permissions
 from xapp_operator.gateway.catalog.records import HandledRequest, XAppEntry, build_xapp_entry, pack_test_run
-from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 from xapp_operator.gateway.http.openapi import PRETTY_PARAMETER, document_parameter, if_match_parameter
 from xapp_operator.gateway.http.requests.query import StrictQuery
 from xapp_operator.gateway.http.responses.json_responses import json_response
 from xapp_operator.gateway.http.responses.streaming import run_until_one_ends, wait_for_disconnect
-from xapp_operator.gateway.state import get_gateway
+from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.actions import SUSPENDED_OBSTACLE
 
 WRITE_PARAMETERS: Final = ("dryRun", "wait", "pretty")
@@ -163,13 +163,14 @@ async def deployment_response(
 
     Raises:
         Conflict: the operator has rejected what was asked for.
+        KubeError: after the wait, the caller may no longer read the XApp.
     """
     gateway = get_gateway(request)
     gateway.cache.store_written(xapp)
     entry, status = build_xapp_entry(xapp), 202
     if options.wait is not None:
         completion = completion or Completion.ready(xapp)
-        await _wait(request, gateway.store, entry, until=completion.is_settled, seconds=options.wait)
+        await _wait(request, gateway, entry, until=completion.is_settled, seconds=options.wait)
         current = gateway.store.get(*entry.key)
         if current is not None and current.uid == entry.uid:
             entry = current
@@ -184,13 +185,16 @@ async def deletion_response(request: Request, deleted: JsonObject, options: Writ
     """Return the last record of an XApp that is being deleted: 202, or 200 once it is gone when `options` wait.
 
     A deletion that is stalled is not waited for: its record tells why.
+
+    Raises:
+        KubeError: after the wait, the caller may no longer read the XApp.
     """
     gateway = get_gateway(request)
     if obj(deleted, "metadata").get("finalizers"):
         gateway.cache.store_written(deleted)
     entry, status = build_xapp_entry(deleted), 202
     if options.wait is not None:
-        await _wait(request, gateway.store, entry, until=lambda current: current.stalled, seconds=options.wait)
+        await _wait(request, gateway, entry, until=lambda current: current.stalled, seconds=options.wait)
         current = gateway.store.get(*entry.key)
         if current is not None and current.uid == entry.uid:
             entry = current
@@ -199,11 +203,15 @@ async def deletion_response(request: Request, deleted: JsonObject, options: Writ
     return json_response(entry.record_json, status=status, pretty=options.pretty)
 
 
-async def _wait(
-    request: Request, store: XAppRecordStore, entry: XAppEntry, *, until: SettledCheck, seconds: float
-) -> None:
-    """Wait until a check of the XApp is true, or it is gone; or the client leaves, or `seconds` pass."""
-    settled = asyncio.Event()
+async def _wait(request: Request, gateway: Gateway, entry: XAppEntry, *, until: SettledCheck, seconds: float) -> None:
+    """Wait until a check of the XApp is true, or it is gone; or the client leaves, or `seconds` pass.
+
+    What is shown after that comes from memory, so the caller must be able to read the XApp then.
+
+    Raises:
+        SessionEnded, Unauthenticated, AccessDenied, ApiUnavailable: as `Caller.recheck`.
+    """
+    store, settled = gateway.store, asyncio.Event()
 
     def check() -> None:
         current = store.get(*entry.key)
@@ -220,3 +228,5 @@ async def _wait(
         await run_until_one_ends(settled.wait(), wait_for_disconnect(request.receive), seconds=seconds)
     finally:
         unsubscribe()
+    permissions = needed_permissions(Action.VIEW, namespace=entry.namespace, name=entry.name)
+    await gateway.get_caller(request).recheck(*permissions)
