@@ -53,6 +53,7 @@ class LastAttempt(Model):
         None, description="Why an upgrade is rolled back that nobody asked to undo, until that has succeeded."
     )
     count: int | None = Field(None, description="How often it was tried in a row.")
+    revision_before: int | None = Field(None, description="Newest revision when the last try began.")
     first_at: datetime | None = Field(None, description="When the first try began.")
     last_at: datetime | None = Field(None, description="When the outcome was recorded.")
 

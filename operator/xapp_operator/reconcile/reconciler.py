@@ -297,6 +297,7 @@ class Reconciler:
             digests=find_known_digests(observation.desired, previous, generation=planned.generation),
             generation=planned.generation,
             now=self._clock.now(),
+            revision_before=release.revision if (release := observation.state.release) is not None else 0,
             rollback_to=find_rollback_request(action, observation.requests),
             request_digest=observation.requests.digest,
             rollback_cause=find_rollback_cause(action, request, root_cause=observation.live.message),

@@ -243,6 +243,7 @@ class Attempt:
     last_at: float  # when the outcome was recorded
     generation: int = -1  # the newest generation that is known to have these digests
     count: int = 1
+    revision_before: int = 0  # the newest revision when the last try began
     permanent: bool = False
     reason: str = Reason.INSTALL_FAILED
     message: str = ""

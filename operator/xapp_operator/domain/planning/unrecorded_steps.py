@@ -97,4 +97,5 @@ def recover_attempt(stored: StoredStatus, release: ObservedRelease | None, *, na
     if stored.revision is None:
         return attempt if is_recoverable(stored, INSTALL) and not release.deployed_before else None
     is_newer = release.revision > stored.revision
-    return replace(attempt, action=UPGRADE) if is_newer and is_recoverable(stored, UPGRADE) else None
+    attempt = replace(attempt, action=UPGRADE, revision_before=stored.revision)
+    return attempt if is_newer and is_recoverable(stored, UPGRADE) else None

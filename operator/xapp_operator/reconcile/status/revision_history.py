@@ -27,8 +27,6 @@ from xapp_operator.reconcile.work.work_queue import NamespacedName
 UNSETTLED_SECONDS: Final = 60.0
 UNKNOWN_REVISIONS_MAX: Final = 500
 """Of the revisions of which nothing is known, so many of the newest are looked at: anybody can store thousands."""
-CREATION_SECONDS: Final = 60.0
-"""So long before it creates the record of a revision, helm may take the time of it."""
 FAILURE_MAX: Final = 512
 """Characters of the error of a revision that failed; conditions and events tell more of the last one."""
 _INTERRUPTED: Final = "interrupted before it was over"
@@ -103,14 +101,14 @@ def build_history(
 
 
 def _find_deployed_at(release: ReleaseStatus, attempt: Attempt | None, info: RevisionInfo | None) -> datetime | None:
-    """Return when the deployed revision was made: helm tells it, but the clock of its machine may be wrong.
+    """Return when the deployed revision was made: when its record was created, by the clock of the API server.
 
-    A record that was created since the last attempt began is no copy of an old one, such as one from a backup.
+    Helm takes the time of it from the clock of its machine, which may be wrong. Only a record from before the last
+    attempt began may be a copy of an old one, such as one from a backup; then the time of helm tells more.
     """
     told = release.last_deployed
-    if told is None or attempt is None or info is None or info.created < int(attempt.first_at):
-        return told
-    return told if abs(told.timestamp() - info.created) <= CREATION_SECONDS else utc(info.created)
+    is_new = attempt is not None and info is not None and info.created >= int(attempt.first_at)
+    return utc(info.created) if told is not None and info is not None and is_new else told
 
 
 def with_failed_revision(

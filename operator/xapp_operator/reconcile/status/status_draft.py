@@ -247,6 +247,7 @@ def attempt_from_status(last: LastAttempt | None, *, now: float) -> Attempt | No
         last_at=min((last.last_at or last.first_at).timestamp(), now),
         generation=-1 if last.generation is None else last.generation,
         count=last.count or 1,
+        revision_before=last.revision_before or 0,
         permanent=bool(last.permanent),
         reason=last.reason or "",
         message=last.message or "",
@@ -292,6 +293,7 @@ def attempt_to_status(attempt: Attempt | None) -> LastAttempt | None:
         hook=attempt.hook if failed or attempt.outcome is AttemptOutcome.RUNNING else None,
         rollback_cause=attempt.rollback_cause,
         count=attempt.count,
+        revision_before=attempt.revision_before or None,
         first_at=utc(attempt.first_at),
         last_at=utc(attempt.last_at),
     )

@@ -217,10 +217,7 @@ def _was_rolled_back(draft: StatusDraft) -> bool:
     undone = (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY)
     if attempt is None or attempt.action != UPGRADE or attempt.outcome not in undone:
         return False
-    if step is None or step.action != ROLLBACK:
-        return False
-    deployed_at = step.deployed_at or draft.release.last_deployed
-    return deployed_at is not None and int(deployed_at.timestamp()) >= int(attempt.first_at)
+    return step is not None and step.action == ROLLBACK and step.revision > attempt.revision_before
 
 
 def _success_reason(draft: StatusDraft) -> str:

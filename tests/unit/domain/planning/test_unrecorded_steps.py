@@ -64,6 +64,7 @@ def test_every_step_that_starts_unrecorded_is_found_again(stored: StoredStatus, 
     found = recover_attempt(stored, made, name=NAME)
     assert found is not None
     assert (found.action, found.outcome, found.digests) == (action, AttemptOutcome.RUNNING, WANTED)
+    assert found.revision_before == (stored.revision or 0)
 
 
 def test_nothing_is_recovered_where_an_attempt_or_a_test_is_stored() -> None:

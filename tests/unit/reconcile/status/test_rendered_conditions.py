@@ -113,33 +113,29 @@ ROLLED_BACK = (RevisionStatus(revision=3, status="deployed", action="Rollback"),
 ROLLBACK_TOLD = ("True", "RollbackSucceeded", PHRASE)
 
 
-def deployed_at(seconds: float) -> ReleaseStatus:
-    return RELEASE.model_copy(update={"last_deployed": datetime.fromtimestamp(seconds, UTC)})
-
-
 @pytest.mark.parametrize(
-    ("tried", "at", "made_by", "expected"),
+    ("tried", "before", "made_by", "expected"),
     [
-        (attempt(AttemptOutcome.UNHEALTHY, "Upgrade"), 3.0, "Rollback", ROLLBACK_TOLD),
-        (attempt(AttemptOutcome.FAILED, "Upgrade", message="no"), 3.0, "Rollback", ROLLBACK_TOLD),
-        (attempt(AttemptOutcome.FAILED, "Upgrade", message="no"), 1.0, "Rollback", ROLLBACK_TOLD),
+        (attempt(AttemptOutcome.UNHEALTHY, "Upgrade"), 1, "Rollback", ROLLBACK_TOLD),
+        (attempt(AttemptOutcome.FAILED, "Upgrade", message="no"), 1, "Rollback", ROLLBACK_TOLD),
+        (attempt(AttemptOutcome.FAILED, "Upgrade", message="no"), 2, "Rollback", ROLLBACK_TOLD),
         # The rollback was before: this upgrade made no revision.
-        (attempt(AttemptOutcome.FAILED, "Upgrade", message="no"), 0.9, "Rollback", ("False", "UpgradeFailed", "no")),
-        (attempt(AttemptOutcome.FAILED, "Upgrade", message="no"), 3.0, "Upgrade", ("False", "UpgradeFailed", "no")),
-        (attempt(AttemptOutcome.FAILED, "Rollback", message="no"), 3.0, "Rollback", ("False", "RollbackFailed", "no")),
-        (attempt(AttemptOutcome.UNHEALTHY, "Upgrade"), 3.0, "Upgrade", ("True", "UpgradeSucceeded", PHRASE)),
-        (attempt(AttemptOutcome.RELEASED, "Upgrade"), 3.0, "Rollback", ("True", "UpgradeSucceeded", PHRASE)),
+        (attempt(AttemptOutcome.FAILED, "Upgrade", message="no"), 3, "Rollback", ("False", "UpgradeFailed", "no")),
+        (attempt(AttemptOutcome.FAILED, "Upgrade", message="no"), 1, "Upgrade", ("False", "UpgradeFailed", "no")),
+        (attempt(AttemptOutcome.FAILED, "Rollback", message="no"), 1, "Rollback", ("False", "RollbackFailed", "no")),
+        (attempt(AttemptOutcome.UNHEALTHY, "Upgrade"), 1, "Upgrade", ("True", "UpgradeSucceeded", PHRASE)),
+        (attempt(AttemptOutcome.RELEASED, "Upgrade"), 1, "Rollback", ("True", "UpgradeSucceeded", PHRASE)),
     ],
 )
 def test_released_tells_of_the_rollback_of_an_upgrade(
-    tried: Attempt, at: float, made_by: str, expected: tuple[str, str, str]
+    tried: Attempt, before: int, made_by: str, expected: tuple[str, str, str]
 ) -> None:
-    history = tuple(each.model_copy(update={"action": made_by}) for each in ROLLED_BACK)
-    status = rendered(attempt=tried, release=deployed_at(at), history=history)
-    assert told(status, "Released") == expected
-    history = tuple(each.model_copy(update={"deployed_at": deployed_at(at).last_deployed}) for each in history)
-    for wrong in (0.0, 10.0):  # the time of helm
-        assert told(rendered(attempt=tried, release=deployed_at(wrong), history=history), "Released") == expected
+    tried = replace(tried, revision_before=before)
+    for deployed_at in (None, datetime.fromtimestamp(0.0, UTC), datetime.fromtimestamp(10.0, UTC)):
+        known = {"action": made_by, "deployed_at": deployed_at}
+        history = tuple(each.model_copy(update=known) for each in ROLLED_BACK)
+        release = RELEASE.model_copy(update={"last_deployed": deployed_at})
+        assert told(rendered(attempt=tried, release=release, history=history), "Released") == expected
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ FAILED = Attempt(
     last_at=1500.0,
     generation=7,
     count=3,
+    revision_before=4,
     permanent=True,
     reason="RollbackFailed",
     message="no",
@@ -164,6 +165,7 @@ BEGUN = Attempt(
     first_at=NOW,
     last_at=NOW,
     generation=8,
+    revision_before=6,
     rollback_to="1@x",
     request_digest="new",
 )
@@ -191,6 +193,7 @@ def test_an_attempt_counts_on_after_one_that_failed_in_the_same(
         digests=Digests("c", "v"),
         generation=8,
         now=NOW,
+        revision_before=6,
         rollback_to="1@x",
         request_digest="new",
     )
