@@ -7,6 +7,7 @@ are compared in a thread.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
@@ -49,6 +50,7 @@ from xapp_operator.telemetry.logs import get_logger
 MAX_OBJECTS: Final = 500
 """Objects that one action, or one look at drift, compares or changes by requests; a later one continues."""
 MAX_SCALERS: Final = 2000
+"""Of one kind, in one namespace."""
 KEDA_API_VERSION: Final = "keda.sh/v1alpha1"
 KEDA_KIND: Final = "ScaledObject"
 REFUSED: Final = "the API server refuses the change"  # its message may contain values
@@ -104,6 +106,24 @@ class Preview:
         return tuple(each for each in self.replaced if not each.obstacle)
 
 
+@dataclass(frozen=True, slots=True)
+class _ScaleTarget:
+    """What a scaler targets in its namespace; `group` is None if it names no API version."""
+
+    group: str | None
+    kind: str
+    name: str
+
+    @classmethod
+    def parse(cls, reference: JsonObject) -> _ScaleTarget:
+        api_version = text(reference, "apiVersion")
+        group = api_version.rpartition("/")[0] if api_version else None
+        return cls(group, text(reference, "kind", "Deployment"), text(reference, "name"))
+
+    def is_for(self, found: DriftedObject) -> bool:
+        return (self.kind, self.name) == (found.kind, found.name) and self.group in {None, found.group}
+
+
 class ObjectComparer:
     """Compares objects of one release."""
 
@@ -111,8 +131,8 @@ class ObjectComparer:
         self._xapp = xapp
         self._kube = kube
         self._client = client
-        self._autoscaled: set[tuple[str, str]] | None = None
-        self._keda_scaled: set[tuple[str, str]] | None = None
+        self._scale_targets: dict[tuple[str, str], list[_ScaleTarget]] = {}  # by kind of scalers, and namespace
+        self._listing = asyncio.Lock()
 
     async def compare(self, found: ReleaseObject, applied: AppliedObject) -> Comparison | None:
         """Compare one object; None after a passing failure."""
@@ -196,7 +216,7 @@ class ObjectComparer:
             raise preview.refusal
         wanted = obj(body, "spec").get("replicas")
         replicas_differ = wanted is not None and wanted != obj(live, "spec").get("replicas")
-        is_scaled = replicas_differ and await self._is_scaled(drifted.kind, drifted.name)
+        is_scaled = replicas_differ and await self._is_scaled(drifted)
         obstacle = next((each.obstacle for each in preview.replaced if each.obstacle), "")
         drift = replace(
             drifted,
@@ -212,7 +232,7 @@ class ObjectComparer:
         self, live: JsonObject, size: int, differences: list[Difference], ignored: IgnoredDrift, drifted: DriftedObject
     ) -> DriftedObject | None:
         kept = ignored.paths
-        if any(each.path == REPLICAS for each in differences) and await self._is_scaled(drifted.kind, drifted.name):
+        if any(each.path == REPLICAS for each in differences) and await self._is_scaled(drifted):
             differences = [each for each in differences if each.path != REPLICAS]
             kept = (*kept, REPLICAS)
         if not differences:
@@ -225,29 +245,30 @@ class ObjectComparer:
             refusal=_ignore_error(ignored) if ignored.error else "",
         )
 
-    async def _is_scaled(self, kind: str, name: str) -> bool:
-        """Return whether a HorizontalPodAutoscaler or a KEDA object sets the replicas of an object."""
-        if self._autoscaled is None:
-            self._autoscaled = await self._scale_targets(HPAS)
-        if (kind, name) in self._autoscaled:
+    async def _is_scaled(self, found: DriftedObject) -> bool:
+        """Return whether a HorizontalPodAutoscaler or a KEDA object in its namespace sets the replicas of an object."""
+        if await self._is_target(HPAS, found):
             return True
-        if self._keda_scaled is None:  # KEDA makes a HorizontalPodAutoscaler too, except while it is paused
-            scaled: set[tuple[str, str]] = set()
-            if (KEDA_API_VERSION, KEDA_KIND) in await self._kube.discovery.served_kinds():
-                resource = await self._kube.discovery.resource_for(api_version=KEDA_API_VERSION, kind=KEDA_KIND)
-                scaled = await self._scale_targets(resource)
-            self._keda_scaled = scaled
-        return (kind, name) in self._keda_scaled
+        # KEDA makes a HorizontalPodAutoscaler too, except while it is paused.
+        if (KEDA_API_VERSION, KEDA_KIND) not in await self._kube.discovery.served_kinds():
+            return False
+        resource = await self._kube.discovery.resource_for(api_version=KEDA_API_VERSION, kind=KEDA_KIND)
+        return await self._is_target(resource, found)
 
-    async def _scale_targets(self, resource: Resource) -> set[tuple[str, str]]:
-        """Return kind and name of what the objects of a kind of scalers target in the namespace."""
-        found: set[tuple[str, str]] = set()
-        number = 0
-        async for page in self._client.list_pages(resource, namespace=self._xapp.metadata.namespace):
+    async def _is_target(self, scalers: Resource, found: DriftedObject) -> bool:
+        namespace = found.namespace or self._xapp.metadata.namespace
+        async with self._listing:  # so that objects compared at the same time share one list
+            if (scalers.kind, namespace) not in self._scale_targets:
+                self._scale_targets[scalers.kind, namespace] = await self._list_targets(scalers, namespace)
+        return any(each.is_for(found) for each in self._scale_targets[scalers.kind, namespace])
+
+    async def _list_targets(self, scalers: Resource, namespace: str) -> list[_ScaleTarget]:
+        """Return what the objects of a kind of scalers target in a namespace."""
+        found: list[_ScaleTarget] = []
+        async for page in self._client.list_pages(scalers, namespace=namespace):
             targets = (obj(obj(each, "spec"), "scaleTargetRef") for each in page.items)
-            found.update((text(target, "kind", "Deployment"), text(target, "name")) for target in targets)
-            number += len(page.items)
-            if number >= MAX_SCALERS:
+            found.extend(map(_ScaleTarget.parse, targets))
+            if len(found) >= MAX_SCALERS:
                 break
         return found
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.fakes.api_server import Refused
-from tests.support.fakes.histories import History, run_history
+from tests.support.fakes.api_server import Refused, Target
+from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, RESYNC_SECONDS, History, run_history
+from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.situations.actions import (
     CONFIGMAP_TARGET,
     CORRECT,
@@ -14,6 +15,7 @@ from tests.unit.histories.situations.actions import (
     install,
     refuse,
     set_live_tag,
+    store,
 )
 from tests.unit.histories.test_removals import events
 from xapp_operator.config.settings import Settings
@@ -70,5 +72,32 @@ def test_an_object_that_changed_meanwhile_is_corrected_as_it_is_now(
         assert len(events(history, "DriftCorrected")) == corrected
         history.edit(driftDetection={"mode": "disabled"})
         set_live_tag(history, "one")
+
+    run_history(settings, play)
+
+
+@pytest.mark.parametrize("namespace", [NAMESPACE, "other"])
+def test_replicas_are_left_to_a_scaler_in_the_namespace_of_the_object(settings: Settings, namespace: str) -> None:
+    """The chart has a Deployment of one name in two namespaces, and one of them is scaled."""
+    elsewhere = DEPLOYMENT.replace("  name: {{ .Release.Name }}", "  name: {{ .Release.Name }}\n  namespace: other")
+
+    def deployments(history: History) -> dict[str, int]:
+        found = history.cluster.server.all("deployments")
+        return {each["metadata"]["namespace"]: each["spec"]["replicas"] for each in found}
+
+    async def play(history: History) -> None:
+        server = history.cluster.server
+        archive = store(history, cm=CONFIGMAP, here=DEPLOYMENT, elsewhere=elsewhere)
+        await install(history, archive=archive, driftDetection=CORRECT)
+        chosen = deployments(history)
+        assert chosen.keys() == {NAMESPACE, "other"}
+        reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "hello"}
+        body = {"metadata": {"name": "scaler", "namespace": namespace}, "spec": {"scaleTargetRef": reference}}
+        server.create(Target("autoscaling", "v2", "horizontalpodautoscalers", namespace), body)
+        for each in chosen:
+            change(history, Target("apps", "v1", "deployments", each, "hello"), {"spec": {"replicas": 5}})
+        await history.cluster.wait(2.0 * RESYNC_SECONDS)
+        assert deployments(history) == {**chosen, namespace: 5}
+        history.set_tag("two")
 
     run_history(settings, play)

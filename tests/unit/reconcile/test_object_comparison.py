@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -315,6 +316,24 @@ async def test_replicas_that_an_autoscaler_sets_are_no_drift(compared: Compared,
     found = await compared.compare(body, kind="Deployment")
     assert (found.drift.paths, found.drift.kept) == (("/spec/paused",), (("spec", "replicas"),))
     assert len([each for each in compared.cluster.requests("GET") if "autoscaler" in each.path]) == listed
+
+
+@pytest.mark.parametrize("api_version", ["example.com/v1", "v1"])
+async def test_a_scaler_of_an_object_of_another_group_does_not_count(compared: Compared, api_version: str) -> None:
+    body = manifest(DEPLOYMENT, spec={"replicas": 1})
+    await compared.install(body, DEPLOYMENTS)
+    await compared.edit({"spec": {"replicas": 5}}, DEPLOYMENTS)
+    reference: JsonObject = {"apiVersion": api_version, "kind": "Deployment", "name": "one"}
+    await compared.cluster.create(HPAS, "scaler", namespace="ns", spec={"scaleTargetRef": reference})
+    assert (await compared.compare(body, kind="Deployment")).drift.paths == ("/spec/replicas",)
+
+
+async def test_objects_compared_at_the_same_time_share_one_list_of_scalers(compared: Compared) -> None:
+    body = manifest(DEPLOYMENT, spec={"replicas": 1})
+    await compared.install(body, DEPLOYMENTS)
+    await compared.edit({"spec": {"replicas": 5}}, DEPLOYMENTS)
+    await asyncio.gather(*(compared.compare(body, kind="Deployment") for _ in range(3)))
+    assert len([each for each in compared.cluster.requests("GET") if "autoscaler" in each.path]) == 1
 
 
 @pytest.mark.parametrize(("target", "scaled"), [("one", True), ("other", False)])
