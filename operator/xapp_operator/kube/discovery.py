@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -78,7 +78,10 @@ class Discovery:
         return (await self._read_discovery(max_age=MISSING_KIND_MAX_AGE_SECONDS)).stale_groups
 
     async def cluster_scoped_resources(self) -> tuple[Resource, ...]:
-        """Return the cluster-scoped kinds outside the core group that can be listed and deleted."""
+        """Return the cluster-scoped kinds that can be listed and deleted, each in its preferred version.
+
+        Namespaces come last: objects in them, and perhaps the rights to delete the others, go with them.
+        """
         return (await self._read_discovery(max_age=RESOURCES_MAX_AGE_SECONDS)).cluster_scoped
 
     async def namespaced_resources(self) -> tuple[Resource, ...]:
@@ -97,17 +100,26 @@ class Discovery:
                 read_at = time.monotonic()
                 core, groups = await asyncio.gather(self._fetch("/api", ACCEPT), self._fetch("/apis", ACCEPT))
                 found = (*_parse_resources(core), *_parse_resources(groups))
-                removable = [resource for resource, verbs in found if verbs >= _LIST_AND_DELETE]
+                removable = _preferred([resource for resource, verbs in found if verbs >= _LIST_AND_DELETE])
                 self._served = _ServedResources(
                     {(resource.api_version, resource.kind): resource for resource, _ in reversed(found)},
-                    cluster_scoped=tuple(each for each in removable if each.group and not each.namespaced),
-                    namespaced=tuple(
-                        {(each.group, each.plural): each for each in reversed(removable) if each.namespaced}.values()
+                    cluster_scoped=tuple(
+                        sorted((each for each in removable if not each.namespaced), key=_is_of_namespaces)
                     ),
+                    namespaced=tuple(each for each in removable if each.namespaced),
                     stale_groups=frozenset(_find_stale_groups(groups)),
                     read_at=read_at,
                 )
             return self._served
+
+
+def _preferred(found: Sequence[Resource]) -> tuple[Resource, ...]:
+    """Return each kind once, in the version that comes first; the core group, which comes first, is the last."""
+    return tuple({(each.group, each.plural): each for each in reversed(found)}.values())
+
+
+def _is_of_namespaces(resource: Resource) -> bool:
+    return (resource.group, resource.kind) == ("", "Namespace")
 
 
 def _find_stale_groups(document: JsonObject) -> Iterator[str]:

@@ -13,6 +13,7 @@ KINDS: dict[tuple[str, str], dict[str, tuple[str, bool]]] = {
         "namespaces": ("Namespace", False),
         "nodes": ("Node", False),
         "persistentvolumeclaims": ("PersistentVolumeClaim", True),
+        "persistentvolumes": ("PersistentVolume", False),
         "pods": ("Pod", True),
         "secrets": ("Secret", True),
         "serviceaccounts": ("ServiceAccount", True),

@@ -1,4 +1,4 @@
-"""Deletions of XApps whose record is damaged, and that have objects in other namespaces."""
+"""Deletions of XApps whose record is damaged or gone, and that have objects outside of their namespace."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import pytest
 
 from tests.support.fakes.api_server import Target
 from tests.support.fakes.histories import History, run_history
+from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.test_removals import (
+    CLUSTER_ROLES,
     KEPT,
     KEPT_MESSAGE,
     LABELS,
     OTHER_RELEASE,
     OWNER,
     RECORD,
+    delete_namespace,
+    delete_records,
     events,
     install,
     refuse,
@@ -82,3 +86,56 @@ def test_all_namespaces_are_searched_if_a_record_is_damaged_before_a_restart(
 
 def is_search(request: ApiRequest) -> bool:
     return request.params.get("labelSelector") == "xapp-operator.io/xapp=hello"
+
+
+VOLUMES = Target("", "v1", "persistentvolumes")
+NAMESPACES = Target("", "v1", "namespaces")
+
+
+@pytest.mark.parametrize("terminating", [True, False])
+def test_cluster_scoped_objects_of_all_groups_are_deleted_the_namespaces_last(
+    settings: Settings, terminating: bool
+) -> None:
+    """Only those that the label and the annotations of Helm both assign to the release."""
+    deleted: list[str] = []
+
+    def note(request: ApiRequest) -> None:
+        if request.method == "DELETE":
+            deleted.append(request.path)
+
+    async def play(history: History) -> None:
+        await install(history)
+        server = history.cluster.server
+        for target in (VOLUMES, CLUSTER_ROLES, NAMESPACES):
+            for name, labels, owner in (
+                ("ours", LABELS, OWNER),
+                ("kept", LABELS, {**OWNER, **KEPT}),
+                ("unlabelled", {}, OWNER),
+                ("labelled", LABELS, {}),
+                ("other-release", LABELS, {**OWNER, **OTHER_RELEASE}),
+            ):
+                server.create(target, {"metadata": {"name": name, "labels": labels, "annotations": owner}})
+        history.cluster.refuse = note
+        if terminating:
+            delete_records(history)
+            history.uninstall_by_hand()
+            delete_namespace(history)
+        else:
+            server.patch(RECORD, {"data": {"release": "bm90IGEgcmVsZWFzZQ=="}})
+            history.delete()
+        await wait_gone(history)
+        stay = {"kept", "unlabelled", "labelled", "other-release"}
+        for target in (VOLUMES, CLUSTER_ROLES, NAMESPACES):
+            names = {each["metadata"]["name"] for each in server.all(target.plural)}
+            assert names - {NAMESPACE} == stay
+
+    history = run_history(settings, play)
+    assert events(history, "LeftBehind") == [
+        ("Warning", f"{KEPT_MESSAGE}ClusterRole/kept, PersistentVolume/kept, Namespace/kept")
+    ]
+    wide = [path for path in deleted if path.endswith("/ours")]
+    assert wide == [
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/ours",
+        "/api/v1/persistentvolumes/ours",
+        "/api/v1/namespaces/ours",
+    ]

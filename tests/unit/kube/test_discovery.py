@@ -88,7 +88,18 @@ async def test_a_kind_has_the_resource_that_the_cluster_serves(documents: FakeDo
 
 async def test_what_can_be_removed_is_listed_by_scope(documents: FakeDocuments) -> None:
     found = Discovery(documents.fetch)
-    assert [each.kind for each in await found.cluster_scoped_resources()] == ["ClusterRole"]
+    documents.core = group(
+        "", v1=[served("Pod"), *(served(each, namespaced=False) for each in ("Namespace", "PersistentVolume"))]
+    )
+    wide = [served("Wide", namespaced=False)]
+    documents.groups.append(group("extra", v1=wide, v0=wide))
+    cluster_scoped = await found.cluster_scoped_resources()
+    assert [(each.api_version, each.kind) for each in cluster_scoped] == [
+        ("extra/v1", "Wide"),
+        ("rbac/v1", "ClusterRole"),
+        ("v1", "PersistentVolume"),
+        ("v1", "Namespace"),
+    ]
     namespaced = await found.namespaced_resources()
     assert {(each.api_version, each.kind) for each in namespaced} == {
         ("v1", "Pod"),
