@@ -60,6 +60,7 @@ from xapp_operator.reconcile.stored_releases.deployed_release import (
     is_same_release,
     load_deployed_release,
 )
+from xapp_operator.reconcile.stored_releases.objects_without_record import may_have_objects
 from xapp_operator.reconcile.terminating import find_terminating
 from xapp_operator.reconcile.watching.release_watch import LATE_SECONDS
 
@@ -177,6 +178,7 @@ class Observer:
                 if deleting and not running
                 else None,
                 tests_running=context.test_runs.is_running(key),  # last: nothing is awaited after it
+                objects_without_record=deleting and release is None and may_have_objects(xapp, draft, context.monitor),
                 orphans_deleted=draft.orphans_deleted,
                 labels=labels,
                 drift=known.drift,

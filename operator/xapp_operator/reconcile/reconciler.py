@@ -278,7 +278,7 @@ class Reconciler:
             case SaveRepository():
                 await save_repository(request, context)
             case DeleteOrphans():
-                await delete_orphans(request, context)
+                await delete_orphans(action, request, context)
             case EndTests():
                 await end_tests(request, context)
             case UpdateArchiveOwners() | RepairLabels() | CorrectDrift() | Recreate():

@@ -12,10 +12,15 @@ from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.plan_input import UNINSTALLING, BegunUninstall
 from xapp_operator.reconcile.observe import Observation
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.stored_releases.objects_without_record import unclaimed_objects
 from xapp_operator.reconcile.terminating import objects_being_deleted
 
 STILL_HELD: Final = (
     "the release is uninstalled, but these objects are still being deleted, because a finalizer or a pod holds them: "
+)
+UNCLAIMED: Final = (
+    f"these objects have the label {LABEL_XAPP} of this XApp, and stay, because neither a record that Helm keeps nor "
+    "the status says that they belong to a release of it: "
 )
 
 
@@ -53,6 +58,10 @@ def tell_what_is_left(request: ReconcileRequest, context: ReconcilerContext, obs
         context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=left)
     if xapp.spec.deletion_policy == "Orphan" or state.release is not None or state.namespace_terminating:
         return
+    unclaimed = unclaimed_objects(xapp, request.draft, context.monitor)
+    if unclaimed and not state.orphans_deleted:
+        message = f"{UNCLAIMED}{format_list(unclaimed, total=len(unclaimed))}"
+        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
     held = [f"{each.key[0]}/{each.key[2]}" for each in objects_being_deleted(request.key, context.monitor)]
     if held:
         message = f"{STILL_HELD}{format_list(held, total=len(held))}"

@@ -103,7 +103,12 @@ class UpdateArchiveOwners:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOrphans:
-    """Delete the cluster-scoped objects of a release whose record went away with its namespace."""
+    """Delete the objects of a release whose record is gone; `namespaced`: not only the cluster-scoped ones.
+
+    Kubernetes deletes the others if the record went away with the namespace.
+    """
+
+    namespaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     situation                                                   action
     deleting, the release is the XApp's own                     Uninstall (without hooks in a terminating namespace)
     the same, and other XApps depend on this one                Wait, at most spec.timeout
-    deleting with the namespace, the release record is gone     DeleteOrphans
+    deleting, the release record is gone, its objects are not   DeleteOrphans, once no other XApps depend on this one
     deleting with Orphan, the operator had begun to uninstall   Wait until helm has ended for sure; then Restore, if all
                                                                 objects are still there, else Nothing
     spec.suspend                                                Wait
@@ -206,16 +206,18 @@ def _plan_leaving(inputs: PlanInput) -> Action:
 
 
 def _plan_removal(inputs: PlanInput) -> Action:
-    release = inputs.release
-    if release is None and inputs.observed.namespace_terminating and not inputs.observed.orphans_deleted:
-        return DeleteOrphans()
+    release, observed = inputs.release, inputs.observed
+    waiting = _plan_while_helm_runs(inputs) or plan_dependents(inputs)
+    if release is None and not observed.orphans_deleted:
+        if observed.namespace_terminating:
+            return DeleteOrphans()
+        if observed.objects_without_record:
+            return waiting or DeleteOrphans(namespaced=True)
     if release is None or not inputs.owned:
         return Nothing()
-    if (waiting := _plan_while_helm_runs(inputs)) is not None:
-        return waiting
-    hooks = release.status != UNINSTALLING and not inputs.observed.namespace_terminating
-    waiting = plan_dependents(inputs) or backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED)
-    return waiting or Uninstall(hooks=hooks, dependents=inputs.observed.dependents)
+    hooks = release.status != UNINSTALLING and not observed.namespace_terminating
+    waiting = waiting or backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED)
+    return waiting or Uninstall(hooks=hooks, dependents=observed.dependents)
 
 
 def _plan_suspended(inputs: PlanInput) -> Action | None:

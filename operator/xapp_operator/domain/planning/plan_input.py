@@ -219,6 +219,7 @@ class ObservedState:
     dependents: tuple[str, ...] = ()  # of an XApp that is being deleted: those that depend on it, outside of cycles
     repository_missing: bool = False  # the ChartRepository that spec.repoName names does not exist
     archive_owners_differ: bool = False  # the XApp owns other ChartArchives than the one it uses
+    objects_without_record: bool = False  # of an XApp that is being deleted: the release has objects, but no record
     orphans_deleted: bool = False  # DeleteOrphans was executed
     begun_uninstall: BegunUninstall | None = None  # looked for when a deleted XApp leaves its release
     labels: LabelState = field(default_factory=LabelState)

@@ -16,7 +16,7 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, HELM_RESOURCE_POLICY, LABEL_XAPP
 from xapp_operator.common.text import format_list
-from xapp_operator.domain.planning.actions import Uninstall
+from xapp_operator.domain.planning.actions import DeleteOrphans, Uninstall
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome
 from xapp_operator.errors import (
     AccessDenied,
@@ -32,6 +32,7 @@ from xapp_operator.helm.processes.slots import HelmSlot
 from xapp_operator.helm.requests import LeftObject, LeftReason, UninstallRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.kube.resources import SECRETS, Resource
+from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import fail_attempt, run_step
@@ -129,16 +130,23 @@ async def _namespace_lost_permissions(request: ReconcileRequest, context: Reconc
     return deleting and await is_namespace_terminating(context.kube, request.namespace)
 
 
-async def delete_orphans(request: ReconcileRequest, context: ReconcilerContext) -> None:
-    """Delete the cluster-scoped objects of a release whose record is gone, because its namespace is being deleted.
+async def delete_orphans(action: DeleteOrphans, request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Delete the objects of a release whose record is gone; only the cluster-scoped ones unless `action.namespaced`.
 
-    Kubernetes deletes what is in the namespace. The others are found by the operator's label and Helm's annotations,
-    which must both name this release, and deleted with the identity that created them. What stays becomes an event.
+    They are found by the operator's label and Helm's annotations, which must both name this release, and deleted with
+    the identity that created them. What stays becomes an event. If it is known which objects the release consists of,
+    only their kinds are searched.
 
     Raises:
         KubeError: when the cluster does not answer for a kind; the deletion is tried again until `spec.timeout`.
     """
-    await _delete_labelled_objects(request, context, await context.kube.discovery.cluster_scoped_resources())
+    resources = await context.kube.discovery.cluster_scoped_resources()
+    if action.namespaced:
+        resources = (*await context.kube.discovery.namespaced_resources(), *resources)
+        if context.monitor.has_inventory(request.key):
+            kinds = {kind for kind, _, _ in _known_keys(request, context)}
+            resources = tuple(each for each in resources if each.kind in kinds)
+    await _delete_labelled_objects(request, context, resources)
     request.draft = replace(request.draft, orphans_deleted=True)
 
 
@@ -178,7 +186,8 @@ async def _delete_labelled_objects(
     if unanswered:
         problems.append(f"given up after spec.timeout; check them yourself: {'; '.join(unanswered)}")
     if kept:
-        problems.append(LEFT_MESSAGES[LeftReason.KEPT] + format_list(kept, total=len(kept)))
+        names = dict.fromkeys(kept)  # a search of all namespaces finds those in the release's own again
+        problems.append(LEFT_MESSAGES[LeftReason.KEPT] + format_list(names, total=len(names)))
     for message in problems:
         context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
 
@@ -194,8 +203,7 @@ async def _delete_labelled_of_kind(
     if not resource.namespaced:
         return await _delete_labelled_in(request, context, resource, None)
     kept, monitor = await _delete_labelled_in(request, context, resource, request.namespace), context.monitor
-    known = {*monitor.known_objects(request.key), *(each.key for each in monitor.release_objects(request.key))}
-    namespaces = {key[1] for key in known if key[0] == resource.kind}
+    namespaces = {key[1] for key in _known_keys(request, context) if key[0] == resource.kind}
     others: list[str | None] = [*sorted(namespaces - {"", request.namespace})]
     if not monitor.has_inventory(request.key):
         others.append(None)
@@ -226,6 +234,12 @@ async def _delete_labelled_in(
             with contextlib.suppress(NotFound):
                 await client.delete(resource, name, namespace=within, uid=text(metadata, "uid"))
     return kept
+
+
+def _known_keys(request: ReconcileRequest, context: ReconcilerContext) -> set[LiveObjectKey]:
+    """Return the objects that the inventory of the release names, and those that watches show."""
+    monitor = context.monitor
+    return {*monitor.known_objects(request.key), *(each.key for each in monitor.release_objects(request.key))}
 
 
 def _selector(request: ReconcileRequest) -> str:

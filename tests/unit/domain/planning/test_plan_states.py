@@ -232,6 +232,7 @@ LABELS = [
 ]
 
 DIFFERENT_OWNERS = {"archive_owners_differ": True}
+NO_RECORD = {"objects_without_record": True}
 NOT_SAVED = {"repository_missing": True}
 
 SOURCES = [
@@ -256,6 +257,32 @@ SOURCES = [
         plan_input(deleting=True, terminating=True, observed={"orphans_deleted": True}),
         Nothing(),
     ),
+    case(
+        "objects-without-a-record",
+        plan_input(deleting=True, observed=NO_RECORD),
+        DeleteOrphans(namespaced=True),
+    ),
+    case(
+        "objects-without-a-record-deleted-once",
+        plan_input(deleting=True, observed={**NO_RECORD, "orphans_deleted": True}),
+        Nothing(),
+    ),
+    case(
+        "objects-without-a-record-in-a-terminating-namespace",
+        plan_input(deleting=True, terminating=True, observed=NO_RECORD),
+        DeleteOrphans(),
+    ),
+    case(
+        "objects-without-a-record-that-others-depend-on",
+        replace(plan_input(deleting=True, observed={**NO_RECORD, "dependents": ("b",)}), deleted_at=NOW),
+        wait(Reason.DEPENDENCY_NOT_READY, until=NOW + TIMEOUT),
+    ),
+    case(
+        "objects-without-a-record-while-helm-runs",
+        plan_input(deleting=True, helm_running=True, observed=NO_RECORD),
+        wait(Reason.PROGRESSING),
+    ),
+    case("no-objects-while-helm-runs", plan_input(deleting=True, helm_running=True), Nothing()),
     case("orphans-stay-with-orphan", plan_input(deleting=True, wanted=spec(orphan=True), terminating=True), Nothing()),
     case("leave", leaving(None), Nothing()),
     case("restore", leaving(BegunUninstall("failed")), Restore(2, "failed")),
