@@ -119,6 +119,35 @@ def test_objects_in_another_namespace_go_too_if_the_record_is_damaged(xapps: XAp
     assert "LeftBehind" not in xapps.event_reasons()
 
 
+@pytest.mark.parametrize("deleted", [False, True])
+def test_all_objects_go_if_the_record_of_a_suspended_xapp_is_damaged_or_deleted(
+    xapps: XAppClient, deleted: bool
+) -> None:
+    name = f"volume-{xapps.namespace}"
+    volume = f"""\
+apiVersion: v1
+kind: PersistentVolume
+metadata: {{name: {name}}}
+spec: {{accessModes: [ReadWriteOnce], capacity: {{storage: 1Mi}}, hostPath: {{path: /nowhere}}}}
+"""
+    manifest = xapps.uploaded_manifest("hello", workload_chart(templates__volume=volume))
+    xapps.apply(manifest)
+    xapps.wait_ready("hello")
+    manifest["spec"]["suspend"] = True
+    xapps.apply(manifest)
+    xapps.wait_until(lambda: xapps.status("hello")["phase"] == "Suspended", what="the XApp to be suspended")
+    if deleted:
+        xapps.kubectl("delete", "secret", record_name("hello", 1))
+        xapps.wait_until(lambda: not xapps.status("hello").get("release"), what="the operator to notice")
+    else:
+        damage(xapps, 1)
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    for kind in ("deployment", "service", "configmap"):
+        xapps.wait_gone(kind, "hello")
+    xapps.wait_gone("persistentvolume", name)
+    assert "LeftBehind" not in xapps.event_reasons()
+
+
 @pytest.mark.parametrize("copied", [1, 2])
 def test_a_record_of_another_name_does_not_stop_a_deletion(xapps: XAppClient, copied: int) -> None:
     deploy_revisions(xapps, 2)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.support.fakes.api_server import Target
+from tests.support.fakes.helm import Fault
 from tests.support.fakes.helm_by_hand import delete_record
 from tests.support.fakes.histories import TIMEOUT_SECONDS, History, run_history
 from tests.support.fakes.operator import NAMESPACE
@@ -141,10 +142,15 @@ def test_nothing_is_searched_if_the_operator_knows_that_nothing_is_left(
     assert events(history, "LeftBehind") == []
 
 
-def test_nothing_is_searched_for_an_xapp_that_never_had_a_release(settings: Settings) -> None:
+@pytest.mark.parametrize("fails", [False, True])
+def test_nothing_is_searched_for_an_xapp_that_never_had_a_release(settings: Settings, fails: bool) -> None:
     async def play(history: History) -> None:
-        history.create(tag="one", suspend=True)
+        if fails:
+            history.cluster.helm.faults = [Fault("execution error at (hello/templates/x.yaml:1:4): no")] * 9
+        history.create(tag="one", suspend=not fails)
         await history.cluster.wait(10.0)
+        assert history.cluster.revisions == {}
+        assert bool((history.cluster.xapp() or {})["status"].get("lastAttempt")) is fails
         paths = note_searches(history)
         history.delete()
         await wait_gone(history)
