@@ -30,6 +30,7 @@ from xapp_operator.errors import (
     SourcePending,
     XAppError,
 )
+from xapp_operator.helm.releases.release_index import revisions_with_leftovers
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.release_objects import MonitorReport
 from xapp_operator.monitor.root_cause import find_root_cause
@@ -180,6 +181,13 @@ class Observer:
                 tests_running=context.test_runs.is_running(key),  # last: nothing is awaited after it
                 objects_without_record=deleting and release is None and may_have_objects(xapp, draft, context.monitor),
                 orphans_deleted=draft.orphans_deleted,
+                leftovers=bool(
+                    revisions_with_leftovers(
+                        context.release_watch.revisions(key[0], xapp.release_name),
+                        xapp=key[1],
+                        clean=context.clean_revisions.get(key),
+                    )
+                ),
                 labels=labels,
                 drift=known.drift,
                 terminating=known.terminating,

@@ -73,6 +73,8 @@ class ObserverContext:
     """XApps of whose deployed revision it is not known which objects it consists of, and why."""
     adoption_matches: dict[NamespacedName, tuple[Hashable, bool]] = field(default_factory=dict)
     """Whether the release of a person came from the desired chart and values, with what that was found out from."""
+    clean_revisions: dict[NamespacedName, str] = field(default_factory=dict)
+    """The uid of the record of the revision from which on helm has left no object."""
     correct_labels: dict[NamespacedName, str] = field(default_factory=dict)
     """The `resourceVersion` of the newest record of an XApp whose status label was found to be right."""
 
@@ -101,6 +103,7 @@ class ReconcilerContext(ObserverContext):
         self.incompletely_labelled.pop(key, None)
         self.unreadable_manifests.pop(key, None)
         self.adoption_matches.pop(key, None)
+        self.clean_revisions.pop(key, None)
         self.correct_labels.pop(key, None)
         for backoff in (self.label_backoff, self.correction_backoff, self.archive_backoff):
             backoff.forget(key)

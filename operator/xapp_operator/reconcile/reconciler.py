@@ -17,6 +17,7 @@ from xapp_operator.domain.planning.actions import (
     Action,
     Adopt,
     CorrectDrift,
+    DeleteLeftovers,
     DeleteOrphans,
     EndTests,
     HelmAction,
@@ -281,7 +282,7 @@ class Reconciler:
                 await delete_orphans(action, request, context)
             case EndTests():
                 await end_tests(request, context)
-            case UpdateArchiveOwners() | RepairLabels() | CorrectDrift() | Recreate():
+            case UpdateArchiveOwners() | RepairLabels() | CorrectDrift() | Recreate() | DeleteLeftovers():
                 await run_maintenance(action, request, context, observation)
             case _:
                 assert_never(action)

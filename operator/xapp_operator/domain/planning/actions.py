@@ -138,6 +138,11 @@ class Recreate:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteLeftovers:
+    """Delete the objects of revisions that failed which helm has left: the deployed revision does not have them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Do nothing now. `stalled`: until something changes; otherwise plan again at `until` (seconds since the epoch).
 
@@ -175,7 +180,7 @@ class StartTests:
 
 
 HelmAction: TypeAlias = "Install | Upgrade | Rollback | Uninstall"
-MaintenanceAction: TypeAlias = UpdateArchiveOwners | RepairLabels | CorrectDrift | Recreate
+MaintenanceAction: TypeAlias = UpdateArchiveOwners | RepairLabels | CorrectDrift | Recreate | DeleteLeftovers
 RecordAction: TypeAlias = Adopt | Unlock | Restore | MarkSuperseded
 Rejection: TypeAlias = RejectRollback | RejectRequest
 PlainAction: TypeAlias = RecordAction | Rejection | SaveRepository | DeleteOrphans | EndTests | MaintenanceAction

@@ -10,6 +10,7 @@ from xapp_operator.api.models import HealthStatus, XAppSpec
 from xapp_operator.domain.planning.actions import (
     Action,
     CorrectDrift,
+    DeleteLeftovers,
     MarkSuperseded,
     Recreate,
     RepairLabels,
@@ -87,6 +88,10 @@ def _plan_drift_correction(inputs: PlanInput) -> Action | None:
     return CorrectDrift(drift.correctable) if due else None
 
 
+def _plan_leftovers(inputs: PlanInput) -> Action | None:
+    return DeleteLeftovers() if inputs.observed.leftovers and _own_release_is_at_rest(inputs) else None
+
+
 def _plan_archive_owners(inputs: PlanInput) -> Action | None:
     settled = not inputs.deleting and not inputs.spec.suspend
     return UpdateArchiveOwners() if settled and inputs.observed.archive_owners_differ else None
@@ -111,5 +116,6 @@ _RULES: tuple[Callable[[PlanInput], Action | None], ...] = (
     _plan_label_repair,
     _plan_drift_correction,
     _plan_archive_owners,
+    _plan_leftovers,
     _plan_superseded,
 )

@@ -166,8 +166,7 @@ class LabelState:
 class DriftState:
     """How the objects of the deployed release differ from its manifest.
 
-    `unknown` is why some of them could not be compared; with `denied` a right is missing. Times are seconds since the
-    epoch.
+    `unknown` is why some could not be compared; with `denied` a right is missing. Times are seconds since the epoch.
     """
 
     objects: tuple[DriftedObject, ...] = ()
@@ -221,6 +220,7 @@ class ObservedState:
     archive_owners_differ: bool = False  # the XApp owns other ChartArchives than the one it uses
     objects_without_record: bool = False  # of an XApp that is being deleted: the release has objects, but no record
     orphans_deleted: bool = False  # DeleteOrphans was executed
+    leftovers: bool = False  # a revision failed, and it is not known whether helm has left objects of it
     begun_uninstall: BegunUninstall | None = None  # looked for when a deleted XApp leaves its release
     labels: LabelState = field(default_factory=LabelState)
     tests_running: bool = False  # a helm process of this operator runs the tests of the chart

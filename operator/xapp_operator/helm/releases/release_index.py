@@ -7,6 +7,7 @@ of an update does not depend on their number. Whoever watches the Secrets feeds 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Protocol, TypeAlias, TypeVar
@@ -183,6 +184,23 @@ def revisions_to_prune(
     others = (info for info in revisions[:-1] if info.revision not in kept)
     surplus = max(len(revisions) - max(keep, 1), 0)
     return tuple(sorted(others, key=order))[:surplus]
+
+
+def revisions_with_leftovers(
+    revisions: Sequence[RevisionInfo], *, xapp: str, clean: str | None
+) -> tuple[RevisionInfo, ...]:
+    """Return the revisions of `xapp` before the newest whose objects helm may have left; none if no revision failed.
+
+    Args:
+        revisions: oldest first. Those of persons do not count.
+        xapp: the name of the XApp.
+        clean: the uid of the record of the revision from which on nothing was left, if that is known.
+    """
+    first = next((each.revision for each in revisions if each.secret_uid == clean), 0)
+    recent = [each for each in revisions if each.xapp == xapp and each.revision >= first]
+    if all(each.status in (DEPLOYED, SUPERSEDED) for each in recent):
+        return ()
+    return tuple(each for each in recent if each.revision < revisions[-1].revision)
 
 
 def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, RevisionInfo] | None:

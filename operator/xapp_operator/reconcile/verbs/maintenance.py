@@ -6,6 +6,7 @@ from typing import Final, assert_never
 
 from xapp_operator.domain.planning.actions import (
     CorrectDrift,
+    DeleteLeftovers,
     MaintenanceAction,
     Recreate,
     RepairLabels,
@@ -15,6 +16,7 @@ from xapp_operator.errors import KubeError
 from xapp_operator.reconcile.observe import Observation
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.verbs.correct_drift import correct_drift
+from xapp_operator.reconcile.verbs.leftovers import delete_leftovers
 from xapp_operator.reconcile.verbs.recreate import recreate
 from xapp_operator.reconcile.verbs.repair_labels import repair_labels
 
@@ -37,6 +39,8 @@ async def run_maintenance(
             await repair_labels(action, request, context, observation.missing_labels.objects)
         case CorrectDrift():
             await correct_drift(action, request, context)
+        case DeleteLeftovers():
+            await delete_leftovers(request, context)
         case Recreate():
             await recreate(action, request, context)
         case _:

@@ -7,6 +7,10 @@ from xapp_operator.helm.releases.release_index import RevisionInfo, revisions_to
 from xapp_operator.helm.releases.release_storage import release_secret_name
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.verbs.leftovers import delete_leftovers, delete_leftovers_of
+from xapp_operator.telemetry.logs import get_logger
+
+_log = get_logger(__name__)
 
 
 async def delete_surplus(
@@ -14,7 +18,8 @@ async def delete_surplus(
 ) -> tuple[RevisionInfo, ...]:
     """Delete revisions beyond spec.maxHistory, because helm deletes none: see `revisions_to_prune`; return the others.
 
-    Those that cannot be deleted become one event: the step is done, and the next one tries again.
+    What only they name and helm has left goes first. Those that cannot be deleted become one event: the step is done,
+    and the next one tries again.
     """
     client = context.impersonation.client_for(request.xapp)
     namespace, name = request.namespace, request.xapp.release_name
@@ -23,6 +28,12 @@ async def delete_surplus(
     in_force = request.draft.release.revision
     failed: dict[int, str] = {}
     surplus = revisions_to_prune(stored, keep=keep, rollback_target=rollback_target, in_force=in_force)
+    try:
+        await delete_leftovers(request, context)
+        await delete_leftovers_of(request, context, surplus)
+    except KubeError as error:
+        _log.info("leftovers not deleted", namespace=namespace, name=request.key[1], error=error.message)
+        return stored
     for info in surplus:
         secret = release_secret_name(name, info.revision)
         try:

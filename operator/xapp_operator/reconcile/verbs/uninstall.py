@@ -36,6 +36,7 @@ from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import fail_attempt, run_step
+from xapp_operator.reconcile.verbs.leftovers import delete_leftovers_of
 from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
 from xapp_operator.reconcile.verbs.unserved_kinds import serve_kinds_of_newest
 from xapp_operator.reconcile.watching.release_watch import read_release_record
@@ -290,6 +291,8 @@ async def _uninstall_served_kinds(
         await delete_test_objects(request, context, request.draft.test.revision)
     try:
         await _check_newest_record(request, context)
+        older = context.release_watch.revisions(request.namespace, request.xapp.release_name)[:-1]
+        await delete_leftovers_of(request, context, older)
         return await context.helm.uninstall(helm_request, slot=slot)
     except ReleaseRecordDamaged:
         # Helm would uninstall what a record says, perhaps another release. The objects are found by their labels.

@@ -12,6 +12,7 @@ from tests.unit.histories.states.scene import At, State
 from xapp_operator.domain.planning.actions import (
     Adopt,
     CorrectDrift,
+    DeleteLeftovers,
     DeleteOrphans,
     EndTests,
     Install,
@@ -80,6 +81,7 @@ AT: Mapping[str, At] = {
     "suspended": At(Wait, "_plan_suspended", release="deployed", attempt=Outcome.SUCCEEDED),
     "suspended in an upgrade": At(Wait, "_plan_suspended", release="deployed", attempt=Outcome.INTERRUPTED),
     "labels are missing": At(RepairLabels, release="deployed", attempt=Outcome.SUCCEEDED),
+    "looking for what a failed upgrade has left": At(DeleteLeftovers, release="deployed", attempt=Outcome.SUCCEEDED),
     "two revisions are called deployed": At(MarkSuperseded, release="deployed", attempt=Outcome.SUCCEEDED),
     "the record is damaged": At(Wait, "_plan_damaged_record", release="deployed", attempt=Outcome.SUCCEEDED),
     "the releases are not known": At(Wait, "_plan_unavailable_releases", attempt=Outcome.SUCCEEDED),

@@ -14,11 +14,12 @@ from tests.unit.histories.situations.actions import (
     create_other,
     forbidden,
 )
-from tests.unit.histories.states.deploying import INSTALLED, be_upgraded, install, slow_helm
+from tests.unit.histories.states.deploying import INSTALLED, be_upgraded, fail_to_upgrade, install, slow_helm
 from tests.unit.histories.states.rollbacks import have_two_revisions
 from tests.unit.histories.states.scene import Scene, State
 from xapp_operator.domain.planning.actions import (
     Adopt,
+    DeleteLeftovers,
     Install,
     MarkSuperseded,
     RepairLabels,
@@ -65,6 +66,17 @@ async def have_two_deployed_revisions(scene: Scene) -> None:
     held = scene.hold(MarkSuperseded, "PUT", "/secrets/")
     patch = {"metadata": {"labels": {"status": "deployed"}}, "data": {"release": encode_record(record)}}
     change(scene.history, RECORD, patch)
+    await scene.until(held)
+
+
+async def look_for_leftovers(scene: Scene) -> None:
+    """A new operator does not know yet whether helm has left something of the upgrade that failed."""
+    await fail_to_upgrade(scene)
+    scene.history.cluster.helm.refusals.clear()
+    scene.history.set_tag("three")
+    await scene.until_ready()
+    held = scene.hold(DeleteLeftovers, "GET", "/secrets/sh.helm.")
+    scene.history.cluster.restart()
     await scene.until(held)
 
 
@@ -177,6 +189,7 @@ STATES = {
     "suspended": State(be_suspended, end=INSTALLED, change={"suspend": False}),
     "suspended in an upgrade": State(be_suspended_in_an_upgrade, change={"suspend": False}),
     "labels are missing": State(lack_labels, end=INSTALLED),
+    "looking for what a failed upgrade has left": State(look_for_leftovers),
     "two revisions are called deployed": State(have_two_deployed_revisions),
     "the record is damaged": State(have_a_damaged_record, end=INSTALLED, recover=restore_the_record),
     "the releases are not known": State(not_know_the_releases, end=INSTALLED, recover=allow_all),

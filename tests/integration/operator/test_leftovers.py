@@ -1,0 +1,61 @@
+"""Objects that helm leaves when a revision fails, with the real helm: the operator deletes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.charts import chart_archive
+from tests.support.xapps import XAppClient
+
+pytestmark = pytest.mark.integration
+
+CONFIGMAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}-{{ .Values.tag }}"}
+"""
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: "{{ .Release.Name }}"}
+spec:
+  suspend: true
+  completions: {{ .Values.completions }}
+  template:
+    spec: {restartPolicy: Never, containers: [{name: main, image: registry.invalid/main}]}
+"""
+ARCHIVE = chart_archive({"values.yaml": "completions: 1", "templates/a.yaml": CONFIGMAP, "templates/b.yaml": JOB})
+REFUSED = -1
+"""A number with which the API server refuses the Job, after helm has created the ConfigMap."""
+
+
+def _deploy(xapps: XAppClient, tag: str, *, completions: int = 1) -> None:
+    values = {"tag": tag, "completions": completions}
+    xapps.apply(xapps.uploaded_manifest("hello", ARCHIVE, values=values, upgrade={"onFailure": "none"}))
+
+
+def _configmaps(xapps: XAppClient) -> list[str]:
+    return [each for each in xapps.names("configmaps") if each.startswith("hello-")]
+
+
+def _fail_to_upgrade(xapps: XAppClient) -> None:
+    _deploy(xapps, "one")
+    xapps.wait_ready("hello")
+    _deploy(xapps, "two", completions=REFUSED)
+    xapps.wait_stalled("hello")
+    assert _configmaps(xapps) == ["hello-one", "hello-two"]
+
+
+def test_the_next_upgrade_takes_what_the_failed_one_has_created(xapps: XAppClient) -> None:
+    _fail_to_upgrade(xapps)
+    _deploy(xapps, "three")
+    xapps.wait_ready("hello")
+    xapps.wait_until(lambda: _configmaps(xapps) == ["hello-three"], what="hello-two to be gone")
+    xapps.wait_until(lambda: "LeftoversDeleted" in xapps.event_reasons(), what="the event")
+
+
+def test_a_deletion_takes_the_objects_of_all_revisions(xapps: XAppClient) -> None:
+    _fail_to_upgrade(xapps)
+    xapps.kubectl("delete", "xapp", "hello", "--wait=false")
+    xapps.wait_gone("xapp", "hello")
+    assert _configmaps(xapps) == []
