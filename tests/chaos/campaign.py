@@ -14,7 +14,7 @@ from tests.chaos.changes import change_some
 from tests.chaos.faults_of_charts import publish
 from tests.chaos.faults_of_processes import LOST_LEAD
 from tests.chaos.fleet import NAMESPACES, Fleet
-from tests.chaos.invariants import History, losses, unexplained
+from tests.chaos.invariants import History, find_never_healthy, losses, unexplained
 from tests.chaos.scene import CONVERGENCE_SECONDS, Fault, Scene, WithoutEffect
 from tests.chaos.snapshot import XAppKey, read_snapshot
 from tests.chaos.system import NoLeader, System, say
@@ -113,7 +113,7 @@ def _run_round(scene: Scene, fault: Fault, result: FaultResult) -> None:
         say(f"  LOST {each}")
     result.lost += [f"round {scene.number}: {each}" for each in scene.lost]
     history = {
-        key: History(records, scene.records_hit.get(key, set()))
+        key: History(records, scene.records_hit.get(key, set()), find_never_healthy(before.xapps.get(key, {})))
         for key, records in before.records.items()
         if key not in scene.history_lost
     }

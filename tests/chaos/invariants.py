@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.chaos.fleet import MAX_HISTORY, Fleet, ManagedXApp
@@ -22,6 +22,8 @@ class History:
 
     records: Mapping[int, Record]
     hit: Collection[int] = ()
+    never_healthy: Collection[int] = ()
+    """The revisions of which the status said that before the round."""
 
 
 def losses(
@@ -55,27 +57,28 @@ def _wrong_records(fleet: Fleet, snapshot: Snapshot, history: Mapping[XAppKey, H
         if counts["deployed"] != 1 or set(counts) - SETTLED_STATUSES:
             found.append(f"{_name(xapp.key)}: one record must be deployed and none in progress: {statuses}")
         if xapp.key in history:
-            target = _rollback_target(snapshot.xapps.get(xapp.key, {}))
-            lost = lost_history(xapp, history[xapp.key], revisions, target=target)
-            found += [f"{_name(xapp.key)}: {each}" for each in lost]
+            found += [f"{_name(xapp.key)}: {each}" for each in lost_history(xapp, history[xapp.key], revisions)]
     known = {each.key for each in fleet.xapps}
     return found + [f"{_name(key)}: a release without an XApp" for key in records if key not in known]
 
 
-def _rollback_target(xapp: Json) -> int:
-    """Return the revision to which the newest one would have been rolled back; 0 if the status tells none."""
-    earlier = xapp.get("status", {}).get("history", [])[1:]
-    return max((each["revision"] for each in earlier if each.get("wasHealthy") is not False), default=0)
+def find_never_healthy(xapp: Json) -> frozenset[int]:
+    """Return the revisions of which the status says that they never were healthy."""
+    told = xapp.get("status", {}).get("history", [])
+    return frozenset(each["revision"] for each in told if each.get("wasHealthy") is False)
 
 
-def lost_history(xapp: ManagedXApp, history: History, now: Mapping[int, Record], *, target: int = 0) -> list[str]:
-    """Return which revisions are gone, or changed, that neither the fault nor `maxHistory` explains.
-
-    `target` of a rollback may stay instead of a newer one.
-    """
+def lost_history(xapp: ManagedXApp, history: History, now: Mapping[int, Record]) -> list[str]:
+    """Return which revisions are gone, or changed, that neither the fault nor `maxHistory` explains."""
     intact = {revision: record for revision, record in history.records.items() if revision not in history.hit}
     changed = [each for each in intact if each in now and now[each].manifest_digest != intact[each].manifest_digest]
-    kept = _kept(xapp, intact, newest=max([*now, *history.hit], default=0), target=target)
+    good = [each for each in _good(intact) if each not in history.never_healthy]
+    later = max([*now, *history.hit], default=0) - max(good, default=0)
+    kept, without_newest = _kept(xapp, good, later=later), _kept(xapp, good[:-1], later=later)
+    was_in_force = bool(good) and intact[good[-1]].status == "deployed"
+    if was_in_force and len(without_newest) == len(kept) and now.keys() >= {*without_newest}:
+        # It may have become one that never was healthy for a minute, because somebody deleted its objects, for example.
+        kept = without_newest
     gone = [each for each in kept if each not in now]
     least = min(len(intact), MAX_HISTORY - len(history.hit))
     found = [f"revision {each} has another manifest" for each in changed]
@@ -83,18 +86,20 @@ def lost_history(xapp: ManagedXApp, history: History, now: Mapping[int, Record],
     return found + ([f"{len(now)} records are left of {least}"] if len(now) < least else [])
 
 
-def _kept(xapp: ManagedXApp, intact: Mapping[int, Record], *, newest: int, target: int) -> list[int]:
-    """Return the revisions that pruning leaves: the last good ones, as many as later ones leave room for.
+def _good(intact: Mapping[int, Record]) -> list[int]:
+    """Return the revisions that are no failed tries; those after the deployed one are, whatever their status."""
+    deployed = [each for each, record in intact.items() if record.status == "deployed"]
+    in_force = max(deployed or intact, default=0)
+    return sorted(each for each, record in intact.items() if record.status != "failed" and each <= in_force)
 
-    Tries that failed are pruned first. Those after the deployed revision count as later ones, whatever their status.
-    The target of a rollback stays as well, and may be an older one: those after it never were healthy for a minute,
-    because somebody deleted their objects, for example.
+
+def _kept(xapp: ManagedXApp, good: Sequence[int], *, later: int) -> Sequence[int]:
+    """Return the revisions that pruning leaves: the last good ones, as many as `later` ones leave room for.
+
+    Those that failed or never were healthy are pruned first.
     """
-    in_force = max((each for each, record in intact.items() if record.status == "deployed"), default=newest)
-    good = sorted(each for each, record in intact.items() if record.status != "failed" and each <= in_force)
-    room = MAX_HISTORY - (newest - good[-1]) - xapp.held if good else 0
-    kept = good[-room:] if room > 0 else []
-    return kept[1:] if kept and target in good and target < kept[0] and not xapp.held else kept
+    room = MAX_HISTORY - later - xapp.held
+    return good[-room:] if room > 0 else []
 
 
 def _repeats(

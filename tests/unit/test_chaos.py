@@ -22,7 +22,7 @@ from tests.chaos.api_server_refusals import USER, answering_reads_with_500, expi
 from tests.chaos.campaign import FAULTS, FaultResult, Plan, table
 from tests.chaos.fleet import EDITED_IMAGE
 from tests.chaos.helm_processes import HelmProcess, find_helm_processes, overlaps
-from tests.chaos.invariants import History, _rollback_target, losses, lost_history, unexplained
+from tests.chaos.invariants import History, find_never_healthy, losses, lost_history, unexplained
 from tests.chaos.scene import CONVERGENCE_SECONDS
 from tests.chaos.snapshot import LABEL, Record, XAppKey, parse_snapshot
 from tests.localcluster import Cluster, KubectlFailed
@@ -170,12 +170,27 @@ def test_the_target_of_a_rollback_may_stay_instead_of_a_newer_revision() -> None
     assert lost_history(xapp, history, now) == []
 
 
-@pytest.mark.parametrize(("healthy", "lost"), [((5, 1), 0), ((5, 3, 1), 1)])
-def test_the_last_healthy_revision_may_stay_instead_of_a_newer_one(healthy: tuple[int, ...], lost: int) -> None:
-    xapp = new_fleet().xapps[0]
-    told = [{"revision": each, "wasHealthy": each in healthy} for each in (5, 4, 3, 1)]
-    target = _rollback_target({"status": {"history": told}})
-    assert len(lost_history(xapp, History(records("sssd")), records("s.ssd"), target=target)) == lost
+@pytest.mark.parametrize(
+    ("never_healthy", "after", "lost"),
+    [
+        ((), "s.ssd", ["revision 2 is gone"]),
+        ((2,), "s.ssd", []),
+        ((3,), "s.ssd", ["revision 2 is gone"]),
+        ((2,), "ss.sd", ["revision 3 is gone"]),
+        ((2, 3), "s..sds", []),
+        # What was in force can become one of these meanwhile; it makes place for an older one.
+        ((), "sss.d", []),
+        ((), "ss..dd", ["revision 3 is gone", "revision 4 is gone"]),
+        ((4,), "sss.d", []),
+    ],
+)
+def test_a_revision_that_never_was_healthy_may_be_gone_instead_of_an_older_one(
+    never_healthy: tuple[int, ...], after: str, lost: list[str]
+) -> None:
+    told = [{"revision": each, "wasHealthy": each not in never_healthy} for each in (4, 3, 2, 1)]
+    history = History(records("sssd"), never_healthy=find_never_healthy({"status": {"history": told}}))
+    found = lost_history(new_fleet().xapps[0], history, records(after))
+    assert [each[: len(start)] for each, start in zip(found, lost, strict=True)] == lost, found
 
 
 def test_a_rollback_that_is_not_handled_has_not_converged() -> None:

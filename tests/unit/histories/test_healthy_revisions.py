@@ -300,3 +300,25 @@ def test_health_is_not_of_a_revision_that_a_person_made_while_helm_upgraded(sett
 
     history = run_history(settings, play)
     assert known_health(history)[4] is False
+
+
+@pytest.mark.parametrize("write", [None, *range(10)])
+def test_rollback_passes_over_revisions_that_never_were_healthy_in_a_full_history(
+    settings: Settings, write: int | None
+) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one", maxHistory=3)
+        await history.cluster.wait(10.0)
+        for tag in ("two", f"{BROKEN}-three"):
+            history.set_tag(tag)
+            await history.cluster.wait(10.0)
+        if write is not None:
+            history.cluster.kill = Kill(write, after=True)
+        history.set_tag(f"{BROKEN}-four")
+        await history.cluster.wait(3.0 * TIMEOUT_SECONDS)
+        assert history.outcome == "Stalled HealthCheckFailed"
+
+    history = run_history(settings, play)
+    assert history.deployed_tags == ["two"]
+    healthy = {number for number, was_healthy in known_health(history).items() if was_healthy}
+    assert {history.tags[number] for number in healthy} == {"one", "two"}

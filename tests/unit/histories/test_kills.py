@@ -182,6 +182,16 @@ def fill_history(history: History) -> None:
     later(8.0, upgrade, history)
 
 
+def install_and_upgrade_with_three_revisions(history: History) -> None:
+    history.create(tag="zero", maxHistory=3)
+    later(6.0, lambda history: history.set_tag("one"), history)
+
+
+def fill_history_of_three(history: History) -> None:
+    install_and_upgrade_with_three_revisions(history)
+    later(12.0, lambda history: history.set_tag("five"), history)
+
+
 def fill_history_with_a_failed_upgrade(history: History) -> None:
     history.create(tag="one", maxHistory=2, upgrade={"onFailure": "none"})
     later(8.0, refuse_to("two", upgrade), history)
@@ -239,6 +249,13 @@ SITUATIONS = {
     ),
     "upgrade that is never healthy, with a short history": Situation(
         install_with_short_history, lambda history: history.set_tag(BROKEN), "Stalled HealthCheckFailed", "one", 17
+    ),
+    "upgrade to the last revision that is kept": Situation(
+        install_and_upgrade_with_three_revisions, upgrade, "Ready UpgradeSucceeded", "two", 8
+    ),
+    "upgrade with a full history": Situation(fill_history_of_three, upgrade, "Ready UpgradeSucceeded", "two", 9),
+    "upgrade that is never healthy, with a full history": Situation(
+        fill_history_of_three, lambda history: history.set_tag(BROKEN), "Stalled HealthCheckFailed", "five", 17
     ),
     "upgrade whose tests fail": Situation(
         install_with_tests, upgrade_to_failing_tests, "Stalled TestFailed", "one", 20

@@ -7,7 +7,7 @@ of an update does not depend on their number. Whoever watches the Secrets feeds 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Protocol, TypeAlias, TypeVar
@@ -155,15 +155,21 @@ def _merge(known: RevisionInfo, info: RevisionInfo, *, is_last: bool) -> Revisio
 
 
 def revisions_to_prune(
-    revisions: tuple[R, ...], *, keep: int, rollback_target: int | None = None, in_force: int | None = None
+    revisions: tuple[R, ...],
+    *,
+    keep: int,
+    rollback_target: int | None = None,
+    in_force: int | None = None,
+    never_healthy: Container[int] = (),
 ) -> tuple[R, ...]:
     """Return the ones of a release's `revisions` beyond `keep`, never the newest, a deployed or the last good one.
 
     Nor one that is pending: another helm works on it.
 
     With a limit, helm deletes the oldest revisions before it tries, so tries that fail would cost the good ones.
-    Therefore helm is told to keep all, and these are deleted after the step: failed ones first, then the oldest. While
-    none is deployed, the newest good one stays: without it, the release looks as if it never was deployed.
+    Therefore helm is told to keep all, and these are deleted after the step: failed ones first, then those that never
+    were healthy, then the oldest. While none is deployed, the newest good one stays: without it, the release looks as
+    if it never was deployed.
 
     Args:
         revisions: oldest first.
@@ -171,11 +177,13 @@ def revisions_to_prune(
         rollback_target: of a rollback that is to be repeated or may become necessary; it stays.
         in_force: the revision that was deployed last. Those after it are failed tries, although helm calls a rollback
             that failed superseded when the next one begins.
+        never_healthy: the revisions that are known to have never been healthy: among them are tries that were killed,
+            which helm also calls superseded when the next one begins.
     """
 
-    def order(info: R) -> tuple[bool, int]:
-        is_good = info.status != FAILED and (in_force is None or info.revision <= in_force)
-        return is_good, info.revision
+    def order(info: R) -> tuple[bool, bool, int]:
+        succeeded = info.status != FAILED and (in_force is None or info.revision <= in_force)
+        return succeeded, succeeded and info.revision not in never_healthy, info.revision
 
     deployed = [info for info in revisions if info.status == DEPLOYED]
     last_good = sorted((info for info in revisions if info.status == SUPERSEDED), key=order)[-1:]

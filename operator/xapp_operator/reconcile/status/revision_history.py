@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -41,7 +41,7 @@ def forget_other_revisions(draft: StatusDraft, release: ObservedRelease | None) 
 
     After a release was uninstalled, the revisions of the next one have the same numbers; so has one that is made after
     the newest record was deleted. Their records have other uids. A record that is gone may have been pruned, if it is
-    not newer than the newest.
+    not newer than the newest. One that was created again, as from a backup, stays in the history as unknown.
     """
     uids: dict[int, str] = {}
     if release is not None:
@@ -52,8 +52,18 @@ def forget_other_revisions(draft: StatusDraft, release: ObservedRelease | None) 
     def may_be_same(revision: int, uid: str | None) -> bool:
         return revision <= newest and (not uid or (uids.get(revision) or uid) == uid)
 
-    history = tuple(each for each in draft.history if may_be_same(each.revision, each.secret_uid))
     test, in_force = draft.test, draft.release.revision
+    same = {each.revision for each in draft.history if may_be_same(each.revision, each.secret_uid)}
+    newest_same = max(same, default=0)
+
+    def as_known(each: RevisionStatus) -> RevisionStatus | None:
+        if each.revision in same:
+            return each
+        if each.revision not in uids or each.revision > newest_same or each.revision == in_force:
+            return None
+        return RevisionStatus(revision=each.revision, secret_uid=uids[each.revision], status=each.status)
+
+    history = tuple(filter(None, map(as_known, draft.history)))
     if test is not None and not may_be_same(test.revision, test.secret_uid):
         test = None
     known = {each.revision: each.secret_uid for each in draft.history}
@@ -71,7 +81,8 @@ def build_history(
     The digests of those that were deployed, or failed, stay as they were found then: see `find_digests`.
     """
     known = {revision.revision: revision for revision in draft.history}
-    newest_known, infos = max(known, default=None), {info.revision: info for info in stored}
+    newest_known, oldest_known = max(known, default=None), min(known, default=None)
+    infos = {info.revision: info for info in stored}
     if release.revision is not None and release.revision not in known:
         # Of a release that was adopted, or whose status was lost, nobody knows whether it was healthy before.
         is_new = draft.attempt is not None and release.revision > (newest_known or 0)
@@ -93,7 +104,7 @@ def build_history(
         info for number, info in enumerate(newest_first) if number < UNKNOWN_REVISIONS_MAX or info.revision in known
     )
     return tuple(
-        (known.get(info.revision) or _unknown_revision(info, newest_known)).model_copy(
+        (known.get(info.revision) or _unknown_revision(info, oldest_known)).model_copy(
             update={"status": info.status, **_found_digests(info, known.get(info.revision), release)}
         )
         for info in looked_at
@@ -151,20 +162,20 @@ def with_failed_revision(
         description=shorten_line(attempt.message or _INTERRUPTED, FAILURE_MAX),
         was_healthy=False,
     )
-    newest_known = max(known, default=info.revision)
-    unknown = (_unknown_revision(each, newest_known) for each in kept if newest_known < each.revision < info.revision)
+    newest_known, oldest_known = max(known, default=info.revision), min(known, default=None)
+    unknown = (_unknown_revision(each, oldest_known) for each in kept if newest_known < each.revision < info.revision)
     numbers = {each.revision for each in kept}
     still_kept = (each for each in draft.history if each.revision in numbers)
     history = sorted((*still_kept, *unknown, failed), key=lambda each: -each.revision)
     return replace(draft, history=tuple(history))
 
 
-def _unknown_revision(info: RevisionInfo, newest_known: int | None) -> RevisionStatus:
+def _unknown_revision(info: RevisionInfo, oldest_known: int | None) -> RevisionStatus:
     return RevisionStatus(
         revision=info.revision,
         secret_uid=info.secret_uid or None,
         status=info.status,
-        was_healthy=_health_of_unknown(info.revision, newest_known),
+        was_healthy=_health_of_unknown(info.revision, oldest_known),
     )
 
 
@@ -307,13 +318,15 @@ def _with_was_healthy(
 
 def add_known_health(release: ObservedRelease, history: Iterable[RevisionStatus]) -> ObservedRelease:
     """Return `release` with what the history knows of the health of its earlier revisions."""
-    known = {each.revision: each.was_healthy for each in history}
-    newest_known = max(known, default=None)
-    past = (
-        replace(each, was_healthy=known.get(each.revision, _health_of_unknown(each.revision, newest_known)))
-        for each in release.past_revisions
-    )
+    find_health = _health_finder(history)
+    past = (replace(each, was_healthy=find_health(each.revision)) for each in release.past_revisions)
     return replace(release, past_revisions=tuple(past))
+
+
+def find_never_healthy(revisions: Iterable[int], history: Iterable[RevisionStatus]) -> frozenset[int]:
+    """Return those of `revisions` that never were healthy, as far as the history knows."""
+    find_health = _health_finder(history)
+    return frozenset(each for each in revisions if find_health(each) is False)
 
 
 def find_rollback_target(history: Iterable[RevisionStatus]) -> int | None:
@@ -322,6 +335,16 @@ def find_rollback_target(history: Iterable[RevisionStatus]) -> int | None:
     return next((each.revision for each in good), None)
 
 
-def _health_of_unknown(revision: int, newest_known: int | None) -> bool | None:
-    """Return that a revision after the known ones never was healthy: it failed, and helm may call it superseded."""
-    return False if newest_known is not None and revision > newest_known else None
+def _health_finder(history: Iterable[RevisionStatus]) -> Callable[[int], bool | None]:
+    known = {each.revision: each.was_healthy for each in history}
+    oldest_known = min(known, default=None)
+    return lambda revision: known.get(revision, _health_of_unknown(revision, oldest_known))
+
+
+def _health_of_unknown(revision: int, oldest_known: int | None) -> bool | None:
+    """Return that a revision which the history lacks never was healthy, unless it is older than all in the history.
+
+    One after the known ones failed, and helm may call it superseded. Where there are too many, the history leaves out
+    those that never were healthy, then the oldest.
+    """
+    return False if oldest_known is not None and revision > oldest_known else None

@@ -173,7 +173,9 @@ def _progress(
 
 def _kept_history(draft: StatusDraft, *, keep: int) -> list[RevisionStatus]:
     """Return the revisions that Helm keeps too, newest first; for a while, there may be others in its storage."""
-    pruned = revisions_to_prune(draft.history[::-1], keep=keep, in_force=draft.release.revision)
+    oldest_first, in_force = draft.history[::-1], draft.release.revision
+    never_healthy = {each.revision for each in oldest_first if each.was_healthy is False}
+    pruned = revisions_to_prune(oldest_first, keep=keep, in_force=in_force, never_healthy=never_healthy)
     surplus = {each.revision for each in pruned}
     return [each for each in draft.history if each.revision not in surplus][:keep]
 

@@ -7,6 +7,7 @@ from xapp_operator.helm.releases.release_index import RevisionInfo, revisions_to
 from xapp_operator.helm.releases.release_storage import release_secret_name
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.status.revision_history import find_never_healthy
 from xapp_operator.reconcile.verbs.leftovers import delete_leftovers, delete_leftovers_of
 from xapp_operator.telemetry.logs import get_logger
 
@@ -27,7 +28,10 @@ async def delete_surplus(
     keep = request.xapp.spec.max_history
     in_force = request.draft.release.revision
     failed: dict[int, str] = {}
-    surplus = revisions_to_prune(stored, keep=keep, rollback_target=rollback_target, in_force=in_force)
+    never_healthy = find_never_healthy((each.revision for each in stored), request.draft.history)
+    surplus = revisions_to_prune(
+        stored, keep=keep, rollback_target=rollback_target, in_force=in_force, never_healthy=never_healthy
+    )
     try:
         await delete_leftovers(request, context)
         await delete_leftovers_of(request, context, surplus)

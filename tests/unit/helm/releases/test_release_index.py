@@ -230,6 +230,26 @@ def test_failed_tries_go_before_good_revisions(
 
 
 @pytest.mark.parametrize(
+    ("statuses", "in_force", "never_healthy", "pruned"),
+    [
+        (("superseded", "superseded", "superseded", "superseded", "deployed"), 5, {3}, [3, 1]),
+        (("superseded", "superseded", "superseded", "superseded", "deployed"), 5, {2, 3, 4}, [2, 3]),
+        (("superseded", "superseded", "failed", "superseded", "deployed"), 5, {4}, [3, 4]),
+        (("superseded", "superseded", "superseded", "superseded", "deployed"), 5, {5}, [1, 2]),
+        (("superseded", "superseded", "superseded", "superseded", "failed"), None, {3, 4}, [3, 4]),
+        (("superseded", "superseded", "superseded", "superseded", "failed"), None, {1, 2, 3, 4}, [1, 2]),
+    ],
+)
+def test_revisions_that_never_were_healthy_go_before_good_ones(
+    statuses: tuple[str, ...], in_force: int | None, never_healthy: set[int], pruned: list[int]
+) -> None:
+    index = index_of(*(record(number, status=status) for number, status in enumerate(statuses, start=1)))
+    revisions = index.revisions(("ric", "hello"))
+    found = revisions_to_prune(revisions, keep=3, in_force=in_force, never_healthy=never_healthy)
+    assert [one.revision for one in found] == pruned
+
+
+@pytest.mark.parametrize(
     ("statuses", "in_force", "pruned"),
     [
         (("superseded", "superseded", "failed", "failed"), None, [3, 1]),

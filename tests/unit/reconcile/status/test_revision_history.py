@@ -24,7 +24,6 @@ from xapp_operator.reconcile.status.revision_history import (
     UNKNOWN_REVISIONS_MAX,
     UNSETTLED_SECONDS,
     HealthMarks,
-    add_known_health,
     build_history,
     find_copies,
     find_digests,
@@ -444,16 +443,6 @@ def test_only_the_xapp_and_revision_that_became_healthy_are_unsettled() -> None:
     assert marks.with_health(KEY, history, newer, HealthStatus.DEGRADED, now=101.0) == history
     marks.forget(KEY)
     assert marks.with_health(KEY, healthy, release(), HealthStatus.DEGRADED, now=101.0) == healthy
-
-
-def test_the_health_of_earlier_revisions_comes_from_the_history() -> None:
-    past = tuple(PastRevision(number, "superseded", None) for number in (1, 2, 3))
-    found = add_known_health(release(*past), [known(1, healthy=True), known(2, healthy=False)])
-    assert [each.was_healthy for each in found.past_revisions] == [True, False, False]
-    found = add_known_health(release(*past), [known(2, healthy=True), known(4)])
-    assert [each.was_healthy for each in found.past_revisions] == [None, True, None]
-    found = add_known_health(release(*past), [])
-    assert [each.was_healthy for each in found.past_revisions] == [None, None, None]
 
 
 @pytest.mark.parametrize(
