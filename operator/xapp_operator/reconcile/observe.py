@@ -181,13 +181,7 @@ class Observer:
                 tests_running=context.test_runs.is_running(key),  # last: nothing is awaited after it
                 objects_without_record=deleting and release is None and may_have_objects(xapp, draft, context.monitor),
                 orphans_deleted=draft.orphans_deleted,
-                leftovers=bool(
-                    revisions_with_leftovers(
-                        context.release_watch.revisions(key[0], xapp.release_name),
-                        xapp=key[1],
-                        clean=context.clean_revisions.get(key),
-                    )
-                ),
+                leftovers=self._may_have_leftovers(xapp),
                 labels=labels,
                 drift=known.drift,
                 terminating=known.terminating,
@@ -203,6 +197,13 @@ class Observer:
             missing_labels=known.missing_labels,
             archive_owner_changes=changes,
         )
+
+    def _may_have_leftovers(self, xapp: XApp) -> bool:
+        context, key = self._context, xapp.key
+        if context.leftover_backoff.next_repair_at(key) > context.clock.monotonic():
+            return False
+        revisions, clean = context.release_watch.revisions(key[0], xapp.release_name), context.clean_revisions.get(key)
+        return bool(revisions_with_leftovers(revisions, xapp=key[1], clean=clean))
 
     async def _read_deployed_release(
         self, xapp: XApp, draft: StatusDraft, known: _KnownRelease, release: ObservedRelease

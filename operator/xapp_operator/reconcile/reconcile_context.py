@@ -63,6 +63,7 @@ class ObserverContext:
     drift: DriftDetector
     correction_backoff: RepeatBackoff
     archive_backoff: RepeatBackoff  # of owners of ChartArchives that could not be written
+    leftover_backoff: RepeatBackoff  # of objects of failed revisions that could not be deleted
     held_releases: HeldReleases
     test_runs: TestRuns
     absent_objects: AbsentObjects
@@ -105,7 +106,7 @@ class ReconcilerContext(ObserverContext):
         self.adoption_matches.pop(key, None)
         self.clean_revisions.pop(key, None)
         self.correct_labels.pop(key, None)
-        for backoff in (self.label_backoff, self.correction_backoff, self.archive_backoff):
+        for backoff in (self.label_backoff, self.correction_backoff, self.archive_backoff, self.leftover_backoff):
             backoff.forget(key)
         self.drift.forget(key)
         self.health_marks.forget(key)

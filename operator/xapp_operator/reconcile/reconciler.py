@@ -376,6 +376,8 @@ class Reconciler:
         due_at = next_action_at(xapp.spec, inputs.observed, inputs.test, now=inputs.now, backoff=inputs.backoff)
         if observation.archive_owner_changes and not observation.state.archive_owners_differ:  # they were refused
             delay = min(delay, context.archive_backoff.next_repair_at(key) - self._clock.monotonic())
+        if (pause := context.leftover_backoff.next_repair_at(key) - self._clock.monotonic()) > 0:
+            delay = min(delay, pause)
         context.queue.set_delay(key, max(min(delay, due_at - inputs.now), 0.0))
 
     def _is_outdated(self, planned: Metadata) -> bool:

@@ -171,6 +171,7 @@ class OperatorRuntime:
             absent_objects=absent_objects(clock),
             correction_backoff=RepeatBackoff(backoff),
             archive_backoff=RepeatBackoff(backoff),
+            leftover_backoff=RepeatBackoff(backoff),
         )
         self._reconciler = Reconciler(self._context)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.charts import chart_archive, chart_archive_manifest
-from tests.support.fakes.api_server import Target
+from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history
 from tests.support.fakes.json_patch import Json
@@ -213,6 +213,25 @@ def test_what_may_not_be_deleted_is_told_once(settings: Settings) -> None:
         assert history.outcome == "Ready UpgradeSucceeded"
         allow(history)
         history.cluster.server.delete(Target("", "v1", "configmaps", NAMESPACE, "hello-two"), {})
+
+    run_history(settings, play)
+
+
+def test_what_could_not_be_deleted_is_deleted_later_and_the_xapp_stays_ready(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history, upgrade={"onFailure": "none"})
+        fail(history, "two")
+        history.set_tag("two")
+        await history.cluster.wait(SECONDS)
+        refuse(history, "DELETE", "/configmaps/hello-two", Refused(500, "InternalError", "no answer of a webhook"))
+        history.set_tag("three")
+        for _ in range(10):
+            await history.cluster.wait(SECONDS)
+            assert history.outcome == "Ready UpgradeSucceeded"
+        assert "no answer of a webhook" in events(history, "LeftBehind")[0]
+        allow(history)
+        await history.cluster.wait(100.0)
+        assert configmaps(history) == ["hello-three"]
 
     run_history(settings, play)
 

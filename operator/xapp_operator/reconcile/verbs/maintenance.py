@@ -40,11 +40,22 @@ async def run_maintenance(
         case CorrectDrift():
             await correct_drift(action, request, context)
         case DeleteLeftovers():
-            await delete_leftovers(request, context)
+            await _delete_leftovers(request, context)
         case Recreate():
             await recreate(action, request, context)
         case _:
             assert_never(action)
+
+
+async def _delete_leftovers(request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Delete what helm has left; what keeps the operator from it becomes an event, and is tried again after a pause."""
+    try:
+        await delete_leftovers(request, context)
+        context.leftover_backoff.forget(request.key)
+    except KubeError as error:
+        message = f"objects of revisions that failed may be left; this is tried again: {error.message}"
+        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
+        context.leftover_backoff.record_repair(request.key, now=context.clock.monotonic())
 
 
 async def _update_archive_owners(
