@@ -113,6 +113,26 @@ def test_what_a_rollback_that_was_disturbed_has_left_goes(settings: Settings, di
     run_history(settings, play)
 
 
+def test_what_a_rollback_that_failed_for_good_has_left_goes_after_the_next_upgrade(settings: Settings) -> None:
+    """helm calls the rollback superseded when the upgrade has replaced it, and the revision before it as well."""
+
+    async def play(history: History) -> None:
+        await install(history, timeout="10s")
+        history.cluster.helm.faults = [None, Fault(PERMANENT, 2)]
+        history.set_tag(BROKEN)
+        await history.cluster.wait(90.0)
+        assert [each.command for each in history.helm_steps][-1] == "rollback"
+        assert len(configmaps(history)) == 2
+        history.set_tag("three")
+        await history.cluster.wait(SECONDS)
+        assert configmaps(history) == ["hello-three"]
+
+    history = run_history(settings, play)
+    assert events(history, "LeftoversDeleted") == [
+        "deleted what revisions that failed had left: ConfigMap/hello-broken"
+    ]
+
+
 def test_what_a_failed_install_has_created_goes_after_the_next_one(settings: Settings) -> None:
     async def play(history: History) -> None:
         fail(history, "one")

@@ -7,7 +7,7 @@ of an update does not depend on their number. Whoever watches the Secrets feeds 
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Protocol, TypeAlias, TypeVar
@@ -197,7 +197,7 @@ def revisions_to_prune(
 def revisions_with_leftovers(
     revisions: Sequence[RevisionInfo], *, xapp: str, clean: str | None
 ) -> tuple[RevisionInfo, ...]:
-    """Return the revisions of `xapp` before the newest whose objects helm may have left; none if no revision failed.
+    """Return the revisions of `xapp` before the newest whose objects helm may have left; none if none can have failed.
 
     Args:
         revisions: oldest first. Those of persons do not count.
@@ -206,9 +206,24 @@ def revisions_with_leftovers(
     """
     first = next((each.revision for each in revisions if each.secret_uid == clean), 0)
     recent = [each for each in revisions if each.xapp == xapp and each.revision >= first]
-    if all(each.status in (DEPLOYED, SUPERSEDED) for each in recent):
+    copied = _copied_revisions(revisions)
+    if all(each.status == DEPLOYED or (each.status == SUPERSEDED and each.revision not in copied) for each in recent):
         return ()
     return tuple(each for each in recent if each.revision < revisions[-1].revision)
+
+
+def _copied_revisions(revisions: Iterable[RevisionInfo]) -> set[int]:
+    """Return the revisions that helm has made with the labels of an older one: rollbacks, and those of persons.
+
+    When one has replaced a rollback that failed, helm calls that superseded, and the revision before it too.
+    """
+    attempts, copied = set[str](), set[int]()
+    for each in revisions:
+        if each.attempt in attempts:
+            copied.add(each.revision)
+        elif each.attempt:
+            attempts.add(each.attempt)
+    return copied
 
 
 def parse_revision(secret: JsonObject, *, now: float) -> tuple[ReleaseKey, RevisionInfo] | None:

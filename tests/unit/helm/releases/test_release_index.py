@@ -13,6 +13,7 @@ from xapp_operator.helm.releases.release_index import (
     RevisionInfo,
     parse_revision,
     revisions_to_prune,
+    revisions_with_leftovers,
 )
 
 CREATED = "2020-09-13T12:26:40Z"
@@ -267,6 +268,33 @@ def test_the_last_good_revision_is_kept_while_none_is_deployed(
     index = index_of(*(record(number, status=status) for number, status in enumerate(statuses, start=1)))
     found = revisions_to_prune(index.revisions(("ric", "hello")), keep=1, in_force=in_force)
     assert [one.revision for one in found] == pruned
+
+
+@pytest.mark.parametrize(
+    ("statuses", "attempts", "clean", "found"),
+    [
+        ("ssd", "abc", None, []),
+        ("sfd", "abc", None, [1, 2]),
+        ("sfsd", "abcd", "uid-3", []),
+        ("sssd", "abad", None, [1, 2, 3]),  # a rollback may have failed: helm does not tell when it is superseded
+        ("sssd", "abad", "uid-3", [3]),
+        ("sssd", "abad", "uid-4", []),
+        ("ssd", "aba", None, []),
+        ("sssd", "----", None, []),
+    ],
+)
+def test_revisions_may_have_leftovers_if_one_failed_or_may_have(
+    statuses: str, attempts: str, clean: str | None, found: list[int]
+) -> None:
+    names = {"s": "superseded", "f": "failed", "d": "deployed"}
+    tries = enumerate(zip(statuses, attempts, strict=True), 1)
+    records = [
+        record(number, status=names[status], xapp="hello", attempt=attempt.strip("-"))
+        for number, (status, attempt) in tries
+    ]
+    revisions = index_of(*records).revisions(("ric", "hello"))
+    assert [one.revision for one in revisions_with_leftovers(revisions, xapp="hello", clean=clean)] == found
+    assert revisions_with_leftovers(revisions, xapp="other", clean=clean) == ()
 
 
 def test_equal_texts_are_stored_once() -> None:
