@@ -2,7 +2,8 @@
 
 A control plane, a browser and their tests share the cores of one machine, and now and then one of thousands meets a
 moment that its author did not foresee. A test that fails twice fails the run, and so do more than FLAKY_MAX tests that
-passed only the second time. The summary names them: each is a defect of the test or of what it tests.
+passed only the second time. The summary names them: each is a defect of the test or of what it tests. A test with the
+marker `no_retry` looks for races: what it finds need not come a second time.
 """
 
 from __future__ import annotations
@@ -46,5 +47,5 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption(OPTION):
         for item in items:
-            if item.nodeid.startswith(FOLDERS):
+            if item.nodeid.startswith(FOLDERS) and item.get_closest_marker("no_retry") is None:
                 item.add_marker(pytest.mark.flaky(reruns=1))

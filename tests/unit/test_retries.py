@@ -27,6 +27,7 @@ def test_race(number, request):
     second, _ = tried.exists(), tried.touch()
     assert second
 """
+NO_RETRY = "import pytest\n\npytestmark = pytest.mark.no_retry\n"
 BROKEN = "def test_broken():\n    assert False\n"
 
 
@@ -35,7 +36,7 @@ def run(folder: Path, files: dict[str, str], *options: str) -> subprocess.Comple
     for path, text in {"conftest.py": PLUGIN, **files}.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
-    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = no_retry\n")
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-p", "pytest_rerunfailures", "-n", "1", *options, "."],
         cwd=folder,
@@ -62,8 +63,9 @@ def test_a_test_that_passes_the_second_time_is_named(tmp_path: Path, folder: str
         ({"tests/browser/test_one.py": FLAKY.format(count=6)}, ["--retry-cluster-tests"]),
         ({"tests/browser/test_one.py": FLAKY.format(count=1)}, []),
         ({"tests/unit/test_one.py": FLAKY.format(count=1)}, ["--retry-cluster-tests"]),
+        ({"tests/e2e/test_one.py": NO_RETRY + FLAKY.format(count=1)}, ["--retry-cluster-tests"]),
     ],
-    ids=["fails twice", "too many", "not asked for", "needs no cluster"],
+    ids=["fails twice", "too many", "not asked for", "needs no cluster", "looks for races"],
 )
 def test_other_failures_fail_the_run(tmp_path: Path, files: dict[str, str], options: list[str]) -> None:
     done = run(tmp_path, files, *options)
