@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from tests.chaos import faults_of_charts, faults_of_machines, faults_of_objects, faults_of_processes
 from tests.chaos.changes import change_some
+from tests.chaos.charts import named_config_map
 from tests.chaos.faults_of_charts import publish
 from tests.chaos.faults_of_processes import LOST_LEAD
 from tests.chaos.fleet import NAMESPACES, Fleet
 from tests.chaos.invariants import History, find_never_healthy, losses, unexplained
 from tests.chaos.scene import CONVERGENCE_SECONDS, Fault, Scene, WithoutEffect
-from tests.chaos.snapshot import XAppKey, read_snapshot
+from tests.chaos.snapshot import Snapshot, XAppKey, read_snapshot
 from tests.chaos.system import NoLeader, System, say
 from tests.localcluster import KubectlFailed
 
@@ -30,6 +31,8 @@ SETTLE_SECONDS: Final = 20.0
 """For what may follow after the conditions: garbage collection, the end of a helm process."""
 REPORT_SECONDS: Final = 30.0
 CHANGES: Final = 4
+LEFTOVERS_DELETED: Final = "LeftoversDeleted"
+"""The event of an operator that has deleted what helm had left of a failed revision."""
 NEXT_SEED_FACTOR: Final = 1_000_003
 
 
@@ -42,6 +45,8 @@ class FaultResult:
     without_effect: int = 0
     late: int = 0
     slowest: float = 0.0
+    leftovers: int = 0
+    """How often an operator deleted what helm had left of failed revisions."""
     lost: list[str] = field(default_factory=list)
 
     @property
@@ -112,12 +117,20 @@ def _run_round(scene: Scene, fault: Fault, result: FaultResult) -> None:
     for each in scene.lost:
         say(f"  LOST {each}")
     result.lost += [f"round {scene.number}: {each}" for each in scene.lost]
+    scene.fleet.unrecorded |= set(_unrecorded(scene, before))
     history = {
         key: History(records, scene.records_hit.get(key, set()), find_never_healthy(before.xapps.get(key, {})))
         for key, records in before.records.items()
         if key not in scene.history_lost
     }
     _finish_round(scene, fault, result, history, effect=effect)
+
+
+def _unrecorded(scene: Scene, before: Snapshot) -> Iterator[tuple[str, str]]:
+    """Yield the ConfigMaps that are named after the greetings of the records that the fault has hit."""
+    for (namespace, name), hit in scene.records_hit.items():
+        records = before.records.get((namespace, name), {})
+        yield from ((namespace, named_config_map(name, records[each].greeting)) for each in hit if each in records)
 
 
 def _finish_round(
@@ -153,6 +166,7 @@ def _finish_round(
     wrong += unexplained(errors, LOST_LEAD)
     late = result.add_round(seconds, converged=converged, limit=fault.limit, effect=effect)
     result.lost += [f"round {scene.number}: {each}" for each in wrong]
+    result.leftovers += scene.system.new_events(LEFTOVERS_DELETED)
     say(f"  {'converged' if converged else 'NOT CONVERGED'} after {seconds:.1f} s")
     if late:
         say(f"  LATE: the limit is {fault.limit:.0f} s")
@@ -164,7 +178,8 @@ def _finish_round(
 
 def table(results: dict[str, FaultResult]) -> str:
     """Return the results as text, one line per fault."""
-    lines = [f"{'fault':40}{'times':>7}{'converged':>11}{'without effect':>16}{'late':>6}{'slowest s':>11}{'lost':>6}"]
+    counts = f"{'times':>7}{'converged':>11}{'without effect':>16}{'late':>6}"
+    lines = [f"{'fault':40}{counts}{'slowest s':>11}{'leftovers':>11}{'lost':>6}"]
     lines += [_line(name, each) for name, each in sorted(results.items())]
     every = results.values()
     total = FaultResult(
@@ -173,6 +188,7 @@ def table(results: dict[str, FaultResult]) -> str:
         without_effect=sum(each.without_effect for each in every),
         late=sum(each.late for each in every),
         slowest=max((each.slowest for each in every), default=0.0),
+        leftovers=sum(each.leftovers for each in every),
         lost=[lost for each in every for lost in each.lost],
     )
     return "\n".join([*lines, _line("all", total)])
@@ -180,4 +196,4 @@ def table(results: dict[str, FaultResult]) -> str:
 
 def _line(name: str, result: FaultResult) -> str:
     counts = f"{result.times:7}{result.converged:11}{result.without_effect:16}{result.late:6}"
-    return f"{name:40}{counts}{result.slowest:11.1f}{len(result.lost):6}"
+    return f"{name:40}{counts}{result.slowest:11.1f}{result.leftovers:11}{len(result.lost):6}"

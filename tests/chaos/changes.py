@@ -10,6 +10,9 @@ from tests.support.release_records import UnreadableRecord, read_record
 from tests.support.xapps import XAppClient
 
 BROKEN_TIMEOUT: Final = "15s"
+REFUSED_REPLICAS: Final = -1
+"""The API server refuses a Deployment with so many, after helm has created other objects of the revision."""
+BREAKABLE: Final = frozenset({Kind.PLAIN, Kind.DRIFT, Kind.DEPENDENT, Kind.HOOKED})
 GOOD_STATUSES: Final = ("superseded", "deployed")
 
 
@@ -31,12 +34,12 @@ def _change(scene: Scene, xapp: ManagedXApp) -> None:
     xapp.set_greeting(scene.greeting(xapp))
     if xapp.kind is Kind.STORED:
         xapp.spec["version"] = scene.rng.choice(scene.fleet.versions)
-    if was_settled and not xapp.base and draw > 0.85:
-        _break(xapp, before)
+    if was_settled and not xapp.base and draw > 0.7:
+        _break(scene, xapp, before)
 
 
-def _break(xapp: ManagedXApp, before: str) -> None:
-    """Make the change one that fails, so that the values before it stay in force."""
+def _break(scene: Scene, xapp: ManagedXApp, before: str) -> None:
+    """Make the change one that fails, so that mostly the values before it stay in force."""
     match xapp.kind:
         case Kind.STORED:
             xapp.spec["version"] = "9.9.9"
@@ -44,6 +47,9 @@ def _break(xapp: ManagedXApp, before: str) -> None:
         case Kind.SAMPLE:
             xapp.spec["values"]["replicas"] = "many"
             xapp.stalled = frozenset({"ValuesInvalid"})
+        case _ if xapp.kind in BREAKABLE and scene.rng.random() < 0.5:
+            refuse(xapp, before, stays=scene.rng.random() < 0.5)
+            return
         case Kind.PLAIN | Kind.DRIFT | Kind.DEPENDENT:
             xapp.spec["values"]["fail"] = "CrashLoopBackOff"
             xapp.spec["timeout"] = BROKEN_TIMEOUT
@@ -51,6 +57,17 @@ def _break(xapp: ManagedXApp, before: str) -> None:
         case _:
             return
     xapp.in_force = before
+
+
+def refuse(xapp: ManagedXApp, before: str, *, stays: bool) -> None:
+    """Make the change one that helm fails in the middle. The failed revision stays, or the one before it returns."""
+    xapp.spec["values"]["replicas"] = REFUSED_REPLICAS
+    xapp.stalled = frozenset({"UpgradeFailed"})
+    if stays:
+        xapp.spec["upgrade"] = {"onFailure": "none"}
+        xapp.deployed = before
+    else:
+        xapp.in_force = before
 
 
 def _roll_back(scene: Scene, xapp: ManagedXApp) -> bool:
@@ -64,8 +81,9 @@ def _roll_back(scene: Scene, xapp: ManagedXApp) -> bool:
         record = read_record(XAppClient(scene.system.cluster, xapp.namespace), xapp.name, revision)
     except UnreadableRecord:
         return False
-    greeting = (record.get("config") or {}).get("greeting")
-    if greeting is None or (record.get("config") or {}).get("fail"):
+    values = record.get("config") or {}
+    greeting = values.get("greeting")
+    if greeting is None or values.keys() & {"fail", "replicas"}:
         return False
     xapp.annotations[ROLLBACK_TO] = f"{revision}@{scene.number}"
     xapp.in_force = str(greeting)

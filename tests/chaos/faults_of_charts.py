@@ -7,10 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 from http import HTTPStatus
 from typing import Final
 
+from tests.chaos.charts import greeting_chart
 from tests.chaos.fleet import NAMESPACES, REPOSITORY_CHART, RETRY_AT, Kind, ManagedXApp
 from tests.chaos.scene import Fault, Scene, WithoutEffect
 from tests.chaos.snapshot import Snapshot, read_snapshot
-from tests.support.workload import CONFIGMAP, workload_chart
+from tests.support.workload import CONFIGMAP
 
 FAULT_SECONDS: Final = (2.0, 10.0)
 REFUSAL_SECONDS: Final = 30.0
@@ -32,7 +33,7 @@ def add_version(scene: Scene) -> str:
 
 
 def publish(scene: Scene, version: str) -> None:
-    scene.system.charts.add(REPOSITORY_CHART, version, workload_chart(name=REPOSITORY_CHART, version=version))
+    scene.system.charts.add(REPOSITORY_CHART, version, greeting_chart(name=REPOSITORY_CHART, version=version))
 
 
 def _while_wanted(
@@ -84,7 +85,7 @@ def _serve_another_archive(scene: Scene, path: str) -> AbstractContextManager[No
     """Serve a chart of the same name and version that renders another greeting."""
     config_map = CONFIGMAP.replace("{{ .Values.greeting | quote }}", ANOTHER_GREETING)
     version = scene.fleet.versions[-1]
-    other = workload_chart(name=REPOSITORY_CHART, version=version, templates__configmap=config_map)
+    other = greeting_chart(name=REPOSITORY_CHART, version=version, templates__configmap=config_map)
     return scene.system.charts.replacing(path, other)
 
 
@@ -118,7 +119,7 @@ def _has_refused(snapshot: Snapshot, xapp: ManagedXApp) -> bool:
 def _redirect_to_another_path(scene: Scene, path: str) -> Iterator[None]:
     charts = scene.system.charts
     elsewhere = f"/moved{path}"
-    archive = workload_chart(name=REPOSITORY_CHART, version=scene.fleet.versions[-1])
+    archive = greeting_chart(name=REPOSITORY_CHART, version=scene.fleet.versions[-1])
     with charts.replacing(elsewhere, archive), charts.redirecting(path, charts.url + elsewhere):
         yield
 

@@ -14,8 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from tests.chaos.changes import BREAKABLE, refuse
 from tests.chaos.faults_of_processes import HELM_SECONDS
 from tests.chaos.fleet import ARCHIVES, EDITED_IMAGE, NAMESPACES, RETRY_AT, WORKLOADS, Kind, ManagedXApp
+from tests.chaos.invariants import leftovers
 from tests.chaos.scene import Fault, Scene, WithoutEffect
 from tests.chaos.snapshot import read_snapshot
 from tests.localcluster import KubectlFailed
@@ -86,8 +88,10 @@ def _delete_middle(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> Non
     _delete_record(scene, xapp, revisions[-2])
 
 
-def _delete_all(scene: Scene, xapp: ManagedXApp, _: list[int]) -> None:
+def _delete_all(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
     scene.history_lost.add(xapp.key)
+    for revision in revisions:
+        scene.hit_record(xapp, revision)
     scene.kubectl(xapp, "delete", "secrets", "-l", f"owner=helm,name={xapp.name}")
 
 
@@ -173,7 +177,53 @@ def delete_and_apply(scene: Scene, chosen: list[ManagedXApp], meanwhile: Meanwhi
         meanwhile(scene, chosen)
     finally:
         scene.system.wait(lambda: all(_is_gone(scene, each) for each in chosen), GONE_SECONDS)
+        scene.lost += _left_without_xapp(scene, chosen)
         scene.fleet.apply(chosen)
+
+
+def _left_without_xapp(scene: Scene, chosen: list[ManagedXApp]) -> list[str]:
+    """Return what is left under the names of greetings of those XApps that are gone."""
+    found: list[str] = []
+
+    def look() -> bool:
+        snapshot = read_snapshot(scene.system.cluster, NAMESPACES)
+        gone = [each for each in chosen if each.key not in snapshot.xapps]
+        found[:] = [
+            f"{'/'.join(each.key)}: {left}" for each in gone for left in leftovers(scene.fleet, snapshot, each.key)
+        ]
+        return True
+
+    scene.system.wait(look, REACTION_SECONDS)
+    return [f"{each}, although the XApp is deleted" for each in found]
+
+
+def _replace_failed(scene: Scene) -> None:
+    """Let upgrades fail for good, then change or delete the XApps, and kill the operator while it goes on."""
+    chosen = scene.victims(3, suits=lambda each: not each.base, kinds=BREAKABLE)
+    for xapp in chosen:
+        before = xapp.in_force
+        xapp.set_greeting(scene.greeting(xapp, ", refused"))
+        refuse(xapp, before, stays=True)
+    scene.fleet.apply(chosen)
+
+    def have_failed() -> bool:
+        snapshot = read_snapshot(scene.system.cluster, NAMESPACES)
+        return not any(each.difference(snapshot) for each in chosen)
+
+    scene.system.wait(have_failed, REACTION_SECONDS)
+    for xapp in chosen:
+        xapp.set_greeting(scene.greeting(xapp))
+    if scene.rng.random() < HALF:
+        scene.notes.append("deleted and applied")
+        delete_and_apply(scene, chosen, _kill_leader_soon)
+    else:
+        scene.fleet.apply(chosen)
+        _kill_leader_soon(scene, chosen)
+
+
+def _kill_leader_soon(scene: Scene, _: list[ManagedXApp]) -> None:
+    scene.system.pause(scene.rng.uniform(0, 3))
+    scene.system.leader().kill()
 
 
 def _kill_leader_while_it_uninstalls(scene: Scene, chosen: list[ManagedXApp]) -> None:
@@ -361,8 +411,9 @@ def _change_values_objects(scene: Scene) -> None:
 def _delete_objects(scene: Scene) -> None:
     """Delete objects of releases. Where drift is not corrected, ask for an upgrade."""
     for xapp in scene.victims(4, kinds=WORKLOADS):
-        for kind in scene.rng.sample(["deployment", "service", "configmap"], 2):
-            scene.kubectl(xapp, "delete", kind, xapp.name, "--wait=false", "--ignore-not-found")
+        objects = [f"{kind}/{xapp.name}" for kind in ("deployment", "service", "configmap")]
+        objects.append(f"configmap/{xapp.name_after(xapp.in_force)}")
+        scene.kubectl(xapp, "delete", *scene.rng.sample(objects, 2), "--wait=false", "--ignore-not-found")
         if xapp.kind is not Kind.DRIFT:
             scene.request(xapp, FORCE_AT)
 
@@ -388,6 +439,7 @@ FAULTS: Final = (
         inject=partial(_apply_again, meanwhile=_kill_leader_while_it_uninstalls),
     ),
     Fault(name="operator killed while it adopts", inject=partial(_adopt, meanwhile=_kill_leader_while_it_adopts)),
+    Fault(name="operator killed after upgrades failed", inject=_replace_failed),
     Fault(name="XApp suspended and resumed", inject=_suspend),
     Fault(name="XApp changed ten times", inject=_change_often),
     Fault(name="namespace deleted and made", inject=_make_namespace_again),

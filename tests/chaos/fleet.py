@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
+from tests.chaos.charts import greeting_chart, named_config_map
 from tests.chaos.snapshot import Snapshot, XAppKey
 from tests.localcluster import Cluster
 from tests.localcluster.cluster import ROOT
 from tests.localrun.charts import pack_chart
 from tests.support.charts import archive_name, chart_archive_manifest
 from tests.support.vendor_charts import drax_chart
-from tests.support.workload import workload_chart
 
 Json: TypeAlias = dict[str, Any]
 
@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 
 ARCHIVES: Final = {
-    Kind.PLAIN: workload_chart(),
+    Kind.PLAIN: greeting_chart(),
     Kind.DRAX: drax_chart(),
     Kind.SAMPLE: pack_chart(ROOT / "manifests" / "samples" / "charts" / "hello-world").data,
 }
@@ -50,6 +50,8 @@ ARCHIVES: Final = {
 
 WORKLOADS: Final = frozenset({Kind.PLAIN, Kind.HOOKED, Kind.DRIFT, Kind.FROM, Kind.DEPENDENT})
 """They have the chart of tests/support/workload.py. Faults change their Deployments only."""
+NAMED: Final = WORKLOADS | {Kind.STORED}
+"""Their charts have a ConfigMap that is named after the greeting."""
 EDITED_IMAGE: Final = "registry.example.com/edited:1"
 """What a person sets instead of the image of the chart."""
 
@@ -67,6 +69,8 @@ class ManagedXApp:
     spec: Json
     annotations: dict[str, str] = field(default_factory=dict)
     in_force: str = ""
+    deployed: str = ""
+    """The greeting of the deployed revision, if the one in force has failed and stays."""
     stalled: frozenset[str] = frozenset()
     base: bool = False
     """Another one depends on it, so its changes succeed."""
@@ -99,10 +103,11 @@ class ManagedXApp:
         if self.kind is Kind.HOOKED:
             self.spec["values"]["hookSeconds"] = "3s"
         self.spec["timeout"] = TIMEOUT
+        self.spec.pop("upgrade", None)
         self.annotations.clear()
         if self.kind is Kind.STORED:
             self.annotations[RECONCILE_AT] = greeting  # for a version that is newer than the index in the cache
-        self.in_force, self.stalled = greeting, frozenset()
+        self.in_force, self.deployed, self.stalled = greeting, "", frozenset()
 
     def manifests(self) -> Iterator[Json]:
         """Return the objects that a user applies for it."""
@@ -119,6 +124,10 @@ class ManagedXApp:
             "metadata": {"name": self.name, "namespace": self.namespace, "annotations": dict(self.annotations)},
             "spec": self.spec,
         }
+
+    def name_after(self, greeting: str) -> str:
+        """Return the name of the ConfigMap that is named after the greeting."""
+        return named_config_map(self.name, greeting)
 
     def difference(self, snapshot: Snapshot) -> str:
         """Return what is not yet as it must be, or an empty text."""
@@ -173,6 +182,9 @@ class Fleet:
         self._cluster = cluster
         self.xapps = [_new_xapp(number, charts_url) for number in range(count)]
         self.versions = [FIRST_VERSION]
+        self.unrecorded: set[tuple[str, str]] = set()
+        """ConfigMaps that are named after a greeting, by namespace and name, of revisions whose records a fault has
+        deleted or damaged. Only the record tells what a revision has made, so the operator may leave them."""
         bases = {(each.namespace, each.spec["dependsOn"][0]["name"]) for each in self.xapps if "dependsOn" in each.spec}
         for each in self.xapps:
             each.base = each.key in bases

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.chaos.fleet import MAX_HISTORY, Fleet, ManagedXApp
+from tests.chaos.fleet import MAX_HISTORY, NAMED, Fleet, ManagedXApp
 from tests.chaos.snapshot import Json, Record, Snapshot, XAppKey
 
 SETTLED_STATUSES = frozenset({"deployed", "superseded", "failed"})
@@ -39,6 +39,7 @@ def losses(
         *_repeats(fleet, snapshot, history, may_repeat),
         *_orphans(snapshot),
         *_duplicates(fleet, snapshot),
+        *(f"{_name(each.key)}: {found}" for each in fleet.xapps for found in _wrong_names(fleet, each, snapshot)),
     ]
 
 
@@ -148,6 +149,28 @@ def _orphans(snapshot: Snapshot) -> list[str]:
         f"{_name(owner)}: a {kind} is left, but no XApp"
         for kind, owner in snapshot.labelled
         if owner not in snapshot.xapps
+    ]
+
+
+def leftovers(fleet: Fleet, snapshot: Snapshot, owner: XAppKey, wanted: Collection[str] = ()) -> list[str]:
+    """Return what is left of an XApp under the name of a greeting, other than the `wanted` names.
+
+    Those of `Fleet.unrecorded` are explained.
+    """
+    names = sorted(snapshot.named.get(owner, frozenset()) - set(wanted))
+    return [
+        f"ConfigMap {name} is left of another revision" for name in names if (owner[0], name) not in fleet.unrecorded
+    ]
+
+
+def _wrong_names(fleet: Fleet, xapp: ManagedXApp, snapshot: Snapshot) -> list[str]:
+    if xapp.kind not in NAMED:
+        return []
+    wanted = [xapp.name_after(each) for each in (xapp.in_force, xapp.deployed) if each]
+    missing = wanted[0] not in snapshot.named.get(xapp.key, frozenset())
+    return [
+        *([f"ConfigMap {wanted[0]} of the greeting in force does not exist"] if missing else []),
+        *leftovers(fleet, snapshot, xapp.key, wanted),
     ]
 
 

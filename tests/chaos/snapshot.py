@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from tests.chaos.charts import GREETING_KEY
 from tests.localcluster import Cluster
 from tests.support.release_records import UnreadableRecord, unpack_record
 
@@ -37,6 +38,8 @@ class Record:
     """Different for each step of an operator; helm copies it to a rollback, and to what a person makes after it."""
     digests: tuple[str, ...] = ()
     """Of the chart and of the values, as the operator that made it recorded them."""
+    greeting: str = ""
+    """Of its values; empty when the record cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ class Snapshot:
     """Replicas of the Deployments, by the XApp of their label."""
     images: Mapping[XAppKey, frozenset[str]]
     """Images of the Deployments, by the XApp of their label."""
+    named: Mapping[XAppKey, frozenset[str]]
+    """The names of the ConfigMaps that are named after a greeting, by the release that helm made them for."""
 
     @property
     def records(self) -> dict[XAppKey, dict[int, Record]]:
@@ -79,7 +84,8 @@ def read_snapshot(cluster: Cluster, namespaces: tuple[str, ...], *, everything: 
     """Read the objects. Raises KubectlFailed, TimeoutExpired."""
     kinds = ",".join(ALL_KINDS if everything else PROGRESS_KINDS)
     listed = cluster.kubectl("get", kinds, "-A", "-o", "json", timeout=READ_SECONDS)
-    return parse_snapshot([each for each in json.loads(listed)["items"] if each["metadata"]["namespace"] in namespaces])
+    items = json.loads(listed)["items"]
+    return parse_snapshot(each for each in items if each["metadata"]["namespace"] in namespaces or _is_named(each))
 
 
 def parse_snapshot(items: Iterable[Json]) -> Snapshot:
@@ -89,6 +95,7 @@ def parse_snapshot(items: Iterable[Json]) -> Snapshot:
     greetings: dict[tuple[str, str], str] = {}
     replicas: dict[XAppKey, int] = {}
     images: dict[XAppKey, frozenset[str]] = {}
+    named: dict[XAppKey, frozenset[str]] = {}
     for item in found:
         metadata = item["metadata"]
         key = metadata["namespace"], metadata["name"]
@@ -97,12 +104,19 @@ def parse_snapshot(items: Iterable[Json]) -> Snapshot:
                 xapps[key] = item
             case "ConfigMap":
                 greetings[key] = _greeting(item)
+                if _is_named(item):
+                    owner = metadata["namespace"], metadata["annotations"][RELEASE]
+                    named[owner] = named.get(owner, frozenset()) | {metadata["name"]}
             case "Deployment":
                 owner = metadata["namespace"], metadata.get("labels", {}).get(LABEL, "")
                 replicas[owner] = replicas.get(owner, 0) + int(item["spec"]["replicas"])
                 containers = item["spec"]["template"]["spec"]["containers"]
                 images[owner] = images.get(owner, frozenset()) | {each["image"] for each in containers}
-    return Snapshot(found, xapps, greetings, replicas, images)
+    return Snapshot(found, xapps, greetings, replicas, images, named)
+
+
+def _is_named(item: Json) -> bool:
+    return item["kind"] == "ConfigMap" and GREETING_KEY in (item.get("data") or {})
 
 
 def _greeting(config_map: Json) -> str:
@@ -112,10 +126,11 @@ def _greeting(config_map: Json) -> str:
 
 
 def _parse_record(secret: Json) -> Record:
-    labels, description = secret["metadata"]["labels"], ""
+    labels, description, greeting = secret["metadata"]["labels"], "", ""
     try:
         payload = unpack_record(secret)
         content, description = str(payload["manifest"]), str(payload.get("info", {}).get("description", ""))
+        greeting = str((payload.get("config") or {}).get("greeting", ""))
     except UnreadableRecord:
         content = json.dumps(secret["data"])
     return Record(
@@ -124,4 +139,5 @@ def _parse_record(secret: Json) -> Record:
         description,
         attempt=labels.get(LABEL_ATTEMPT, ""),
         digests=tuple(labels.get(each, "") for each in LABELS_OF_DIGESTS),
+        greeting=greeting,
     )

@@ -27,6 +27,7 @@ LEASE_SECONDS: Final = 6
 SETTINGS: Final = {"XAPP_LEASE_SECONDS": str(LEASE_SECONDS)}
 POLL_SECONDS: Final = 0.3
 LEADER_SECONDS: Final = 60.0
+EVENTS_SECONDS: Final = 10.0
 
 
 class NoLeader(Exception):
@@ -50,6 +51,7 @@ class System:
         self.charts = ChartServer()
         self._helm_folders: dict[str, Path] = {}
         self._read: dict[str, int] = {}
+        self._events: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -164,6 +166,23 @@ class System:
             found += [f"operator {name}: {_short(line)}" for line in lines[self._read.get(name, 0) :]]
             self._read[name] = len(lines)
         return found
+
+    def new_events(self, reason: str) -> int:
+        """Return how many events with this reason were recorded since the last call.
+
+        Those that an operator had not yet recorded when it was killed are not counted.
+        """
+        counts: dict[str, int] = {}
+
+        def look() -> bool:
+            listed = self.cluster.kubectl("get", "events", "-A", "--field-selector", f"reason={reason}", "-o", "json")
+            counts.update({each["metadata"]["uid"]: each.get("count") or 1 for each in json.loads(listed)["items"]})
+            return True
+
+        self.wait(look, EVENTS_SECONDS)
+        new = sum(max(count - self._events.get(uid, 0), 0) for uid, count in counts.items())
+        self._events |= counts
+        return new
 
     def freeze(self, program: str, seconds: float) -> None:
         """Stop a process of the control plane for some time."""

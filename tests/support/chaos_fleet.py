@@ -6,10 +6,11 @@ import random
 from pathlib import Path
 from typing import Any, cast
 
-from tests.chaos.fleet import Fleet, Kind, ManagedXApp
+from tests.chaos.charts import GREETING_KEY
+from tests.chaos.fleet import NAMED, Fleet, Kind, ManagedXApp
 from tests.chaos.helm_processes import HelmProcess
 from tests.chaos.scene import Scene
-from tests.chaos.snapshot import LABEL
+from tests.chaos.snapshot import LABEL, RELEASE
 from tests.chaos.system import System
 from tests.localcluster import Cluster
 from tests.support.release_records import pack_record, record_name
@@ -25,6 +26,12 @@ def new_fleet() -> Fleet:
 
 def metadata(xapp: ManagedXApp, name: str) -> Json:
     return {"namespace": xapp.namespace, "name": name, "labels": {LABEL: xapp.name}}
+
+
+def add_named(items: list[Json], xapp: ManagedXApp, greeting: str) -> None:
+    """Add the ConfigMap of an XApp that is named after a greeting."""
+    named = metadata(xapp, xapp.name_after(greeting)) | {"annotations": {RELEASE: xapp.name}}
+    items.append({"kind": "ConfigMap", "metadata": named, "data": {GREETING_KEY: greeting}})
 
 
 def deployment_spec(*, replicas: int = 1, image: str = "registry.example.com/main:1") -> Json:
@@ -46,7 +53,7 @@ def objects_of(xapp: ManagedXApp) -> list[Json]:
         }
         for revision, status in ((1, "superseded"), (2, "deployed"))
     ]
-    return [
+    items: list[Json] = [
         {
             "kind": "XApp",
             "metadata": {"namespace": xapp.namespace, "name": xapp.name, "generation": 1},
@@ -56,6 +63,9 @@ def objects_of(xapp: ManagedXApp) -> list[Json]:
         {"kind": "Deployment", "metadata": metadata(xapp, xapp.name), "spec": deployment_spec()},
         *records,
     ]
+    if xapp.kind in NAMED:
+        add_named(items, xapp, xapp.in_force)
+    return items
 
 
 def find(items: list[Json], kind: str, name: str) -> Json:

@@ -246,12 +246,12 @@ def test_a_helm_process_is_found_by_its_folder_and_arguments(tmp_path: Path) -> 
 
 
 def test_the_table_has_a_line_for_each_fault_and_a_sum() -> None:
-    killed = FaultResult(times=4, converged=2, without_effect=1, late=1, slowest=4.25, lost=["x"])
+    killed = FaultResult(times=4, converged=2, without_effect=1, late=1, slowest=4.25, leftovers=3, lost=["x"])
     text = table({"helm killed": killed, "etcd frozen": FaultResult(times=1, converged=1, slowest=9.0)})
     assert [re.split(r" {2,}", line) for line in text.splitlines()][1:] == [
-        ["etcd frozen", "1", "1", "0", "0", "9.0", "0"],
-        ["helm killed", "4", "2", "1", "1", "4.2", "1"],
-        ["all", "5", "3", "1", "1", "9.0", "1"],
+        ["etcd frozen", "1", "1", "0", "0", "9.0", "0", "0"],
+        ["helm killed", "4", "2", "1", "1", "4.2", "3", "1"],
+        ["all", "5", "3", "1", "1", "9.0", "3", "1"],
     ]
 
 

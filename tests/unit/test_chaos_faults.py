@@ -195,6 +195,7 @@ def test_operators_must_work_with_the_wrong_clock_and_tell_the_true_time(
 
     scene.system.replicas = cast("Any", {"one": SimpleNamespace(log_text=log_text)})
     monkeypatch.setattr(faults_of_machines, "read_snapshot", read)
+    monkeypatch.setattr(faults_of_objects, "read_snapshot", read)
     if works == "wrong":
         inject("clock of the operators set", scene)
         assert len(scene.history_lost) == 1, "one is deleted and applied again"

@@ -211,9 +211,11 @@ def test_a_round_with_a_repeat_is_lost(monkeypatch: pytest.MonkeyPatch, may_repe
         helm_processes=list,
         helm_watch=SimpleNamespace(take=list),
         new_error_lines=list,
+        new_events=lambda _reason: 2,
     )
     scene = Scene(cast("System", system), Fleet(CLUSTER, count=1, charts_url=""), random.Random(1), 1)
     scene.may_repeat[KEY] = may_repeat
     result = FaultResult()
     campaign._finish_round(scene, Fault(name="x", inject=lambda _: None), result, {})
     assert [each for each in result.lost if "repeats" in each] == lost
+    assert result.leftovers == 2
