@@ -261,7 +261,7 @@ class XAppMonitor:
     async def _recheck_refused(self) -> None:
         """Watch refused kinds once the operator may; an administrator grants the permission while it runs.
 
-        Only for kinds that decide health: objects of others are compared with their release now and then.
+        Only for kinds that decide health: objects of others are compared with their release once, and when asked for.
         """
         while any(is_custom_group(group) for group, _ in self._refused):
             await asyncio.sleep(PERMISSION_RECHECK_SECONDS)
