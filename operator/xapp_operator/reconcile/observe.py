@@ -202,7 +202,7 @@ class Observer:
         context, key = self._context, xapp.key
         if context.leftover_backoff.next_repair_at(key) > context.clock.monotonic():
             return False
-        revisions, clean = context.release_watch.revisions(key[0], xapp.release_name), context.clean_revisions.get(key)
+        revisions, clean = context.release_watch.revisions(key[0], xapp.release_name), context.clean_points.get(key)
         return bool(revisions_with_leftovers(revisions, xapp=key[1], clean=clean))
 
     async def _read_deployed_release(

@@ -13,6 +13,7 @@ from xapp_operator.config.settings import Settings
 from xapp_operator.domain.planning.plan_input import Digests
 from xapp_operator.errors import KubeError
 from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.releases.release_index import CleanPoint
 from xapp_operator.helm.requests import RenderResult, TemplateRequest
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.event_recorder import EventRecorder
@@ -74,8 +75,8 @@ class ObserverContext:
     """XApps of whose deployed revision it is not known which objects it consists of, and why."""
     adoption_matches: dict[NamespacedName, tuple[Hashable, bool]] = field(default_factory=dict)
     """Whether the release of a person came from the desired chart and values, with what that was found out from."""
-    clean_revisions: dict[NamespacedName, str] = field(default_factory=dict)
-    """The uid of the record of the revision from which on helm has left no object."""
+    clean_points: dict[NamespacedName, CleanPoint] = field(default_factory=dict)
+    """From when on helm has left no object, where that was looked at."""
     correct_labels: dict[NamespacedName, str] = field(default_factory=dict)
     """The `resourceVersion` of the newest record of an XApp whose status label was found to be right."""
 
@@ -104,7 +105,7 @@ class ReconcilerContext(ObserverContext):
         self.incompletely_labelled.pop(key, None)
         self.unreadable_manifests.pop(key, None)
         self.adoption_matches.pop(key, None)
-        self.clean_revisions.pop(key, None)
+        self.clean_points.pop(key, None)
         self.correct_labels.pop(key, None)
         for backoff in (self.label_backoff, self.correction_backoff, self.archive_backoff, self.leftover_backoff):
             backoff.forget(key)

@@ -32,6 +32,13 @@ def roll_back_by_hand(history: History, revision: int) -> None:
         _add_revision(history, source, f"Rollback to {revision}", status="deployed")
 
 
+def begin_overtaken_rollback_by_hand(history: History, revision: int, *, number: int) -> None:
+    """Begin a rollback as revision `number`, which helm has chosen before newer ones were there."""
+    source = next(each for each in history.records if each["version"] == revision)
+    history.note(f"begin to roll back by hand to {revision} as revision {number}")
+    _add_revision(history, source, f"Rollback to {revision}", status="pending-rollback", number=number)
+
+
 def begin_rollback_by_hand(history: History, revision: int, *, keep: int) -> int:
     """Begin `helm rollback --history-max=KEEP`, which deletes the oldest revisions first; return the new revision."""
     source = next(each for each in history.records if each["version"] == revision)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.helm import Fault
+from tests.support.fakes.helm_by_hand import begin_overtaken_rollback_by_hand, finish_by_hand
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE, Kill
@@ -131,6 +132,28 @@ def test_what_a_rollback_that_failed_for_good_has_left_goes_after_the_next_upgra
     assert events(history, "LeftoversDeleted") == [
         "deleted what revisions that failed had left: ConfigMap/hello-broken"
     ]
+
+
+def test_what_a_helm_of_a_person_has_made_that_ends_after_a_newer_revision_goes(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history, upgrade={"onFailure": "none"}, maxHistory=2)
+        fail(history, "two")
+        history.set_tag("two")
+        await history.cluster.wait(SECONDS)
+        history.set_tag("three")
+        await history.cluster.wait(SECONDS)
+        assert list(history.cluster.revisions) == [1, 3]
+        begin_overtaken_rollback_by_hand(history, 1, number=2)
+        await history.cluster.wait(1.0)
+        finish_by_hand(history, 2)
+        assert configmaps(history) == ["hello-one", "hello-three"]
+        await history.cluster.wait(SECONDS)
+        assert configmaps(history) == ["hello-three"]
+        cleaned = len(events(history, "LeftoversDeleted"))
+        await history.cluster.wait(300.0)
+        assert len(events(history, "LeftoversDeleted")) == cleaned
+
+    run_history(settings, play)
 
 
 def test_what_a_failed_install_has_created_goes_after_the_next_one(settings: Settings) -> None:

@@ -194,20 +194,35 @@ def revisions_to_prune(
     return tuple(sorted(others, key=order))[:surplus]
 
 
+@dataclass(frozen=True, slots=True)
+class CleanPoint:
+    """From when on helm has left nothing: the uid of a record, and the newest version of all records at that time."""
+
+    uid: str = ""
+    version: int = 0
+
+    @classmethod
+    def at(cls, revisions: Sequence[RevisionInfo]) -> CleanPoint:
+        """Return the one at the newest of these revisions, oldest first."""
+        return cls(revisions[-1].secret_uid, max(each.version for each in revisions))
+
+
 def revisions_with_leftovers(
-    revisions: Sequence[RevisionInfo], *, xapp: str, clean: str | None
+    revisions: Sequence[RevisionInfo], *, xapp: str, clean: CleanPoint | None
 ) -> tuple[RevisionInfo, ...]:
     """Return the revisions of `xapp` before the newest whose objects helm may have left; none if none can have failed.
 
     Args:
         revisions: oldest first. Those of persons do not count.
         xapp: the name of the XApp.
-        clean: the uid of the record of the revision from which on nothing was left, if that is known.
+        clean: from when on nothing was left, if that is known. What ended late since then may have left something.
     """
-    first = next((each.revision for each in revisions if each.secret_uid == clean), 0)
-    recent = [each for each in revisions if each.xapp == xapp and each.revision >= first]
-    copied = _copied_revisions(revisions)
-    if all(each.status == DEPLOYED or (each.status == SUPERSEDED and each.revision not in copied) for each in recent):
+    point = clean or CleanPoint()
+    first = next((each.revision for each in revisions if each.secret_uid == point.uid), 0)
+    late = {each.revision for each in revisions if each.late_version > point.version}
+    recent = [each for each in revisions if each.xapp == xapp and (each.revision >= first or each.revision in late)]
+    doubtful = late | _copied_revisions(revisions)
+    if all(each.status == DEPLOYED or (each.status == SUPERSEDED and each.revision not in doubtful) for each in recent):
         return ()
     return tuple(each for each in recent if each.revision < revisions[-1].revision)
 

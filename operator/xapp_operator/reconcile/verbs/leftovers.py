@@ -23,7 +23,7 @@ from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.plan_input import DEPLOYED
 from xapp_operator.errors import AccessDenied, HelmError, NotFound
 from xapp_operator.helm.manifest import ObjectRef, is_kept, manifest_inventory
-from xapp_operator.helm.releases.release_index import RevisionInfo, revisions_with_leftovers
+from xapp_operator.helm.releases.release_index import CleanPoint, RevisionInfo, revisions_with_leftovers
 from xapp_operator.kube.resources import Resource
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.stored_releases.object_metadata import MAX_PARALLEL_READS
@@ -63,10 +63,10 @@ async def delete_leftovers(request: ReconcileRequest, context: ReconcilerContext
     revisions = context.release_watch.revisions(namespace, name)
     if not revisions or revisions[-1].status != DEPLOYED:
         return
-    found = revisions_with_leftovers(revisions, xapp=request.key[1], clean=context.clean_revisions.get(request.key))
+    found = revisions_with_leftovers(revisions, xapp=request.key[1], clean=context.clean_points.get(request.key))
     if found:
         await _delete(request, context, found, wanted=revisions[-1:])
-        context.clean_revisions[request.key] = revisions[-1].secret_uid
+        context.clean_points[request.key] = CleanPoint.at(revisions)
 
 
 async def delete_leftovers_of(
@@ -78,7 +78,7 @@ async def delete_leftovers_of(
         KubeError: when the cluster does not answer.
     """
     revisions = context.release_watch.revisions(request.namespace, request.xapp.release_name)
-    found = revisions_with_leftovers(revisions, xapp=request.key[1], clean=context.clean_revisions.get(request.key))
+    found = revisions_with_leftovers(revisions, xapp=request.key[1], clean=context.clean_points.get(request.key))
     numbers = {each.revision for each in gone}
     if leaving := [each for each in found if each.revision in numbers]:
         await _delete(request, context, leaving, wanted=[each for each in revisions if each.revision not in numbers])

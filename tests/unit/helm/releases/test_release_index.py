@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.helm.releases import release_index
 from xapp_operator.helm.releases.release_index import (
+    CleanPoint,
     ReleaseIndex,
     ReleaseKey,
     RevisionInfo,
@@ -293,8 +295,22 @@ def test_revisions_may_have_leftovers_if_one_failed_or_may_have(
         for number, (status, attempt) in tries
     ]
     revisions = index_of(*records).revisions(("ric", "hello"))
-    assert [one.revision for one in revisions_with_leftovers(revisions, xapp="hello", clean=clean)] == found
-    assert revisions_with_leftovers(revisions, xapp="other", clean=clean) == ()
+    point = CleanPoint(clean, version=200) if clean else None
+    assert [one.revision for one in revisions_with_leftovers(revisions, xapp="hello", clean=point)] == found
+    assert revisions_with_leftovers(revisions, xapp="other", clean=point) == ()
+
+
+@pytest.mark.parametrize(("version", "found"), [(249, [2, 3]), (250, [])])
+def test_a_revision_that_ended_late_may_have_leftovers_until_they_were_looked_for(
+    version: int, found: list[int]
+) -> None:
+    names = {1: "superseded", 2: "superseded", 3: "superseded", 4: "deployed"}
+    records = [record(number, status=status, xapp="hello", attempt=str(number)) for number, status in names.items()]
+    stored = index_of(*records).revisions(("ric", "hello"))
+    revisions = tuple(replace(each, late_version=250) if each.revision == 2 else each for each in stored)
+    found_now = revisions_with_leftovers(revisions, xapp="hello", clean=CleanPoint("uid-3", version))
+    assert [one.revision for one in found_now] == found
+    assert CleanPoint.at(revisions) == CleanPoint("uid-4", 104)
 
 
 def test_equal_texts_are_stored_once() -> None:
