@@ -127,7 +127,17 @@ def _objects_with_documents(manifest: str) -> Iterator[tuple[JsonObject, JsonObj
                         f"the release's manifest has more than {LIST_ITEMS_MAX} objects in lists: make the "
                         "chart smaller"
                     )
-                stack.append(iter(list_items))
+                stack.append(_with_kinds(list_items, document=one))
+
+
+def _with_kinds(list_items: list[JsonObject], *, document: JsonObject) -> Iterator[JsonObject]:
+    """Yield the items of a list; in a list of one kind, they need not name it (apimachinery, `decodeToList`)."""
+    kind = text(document, "kind").removesuffix("List")
+    for item in list_items:
+        if not kind or text(item, "kind"):
+            yield item
+        else:
+            yield {**item, "kind": kind, "apiVersion": text(document, "apiVersion")}
 
 
 def is_list(document: JsonObject) -> bool:

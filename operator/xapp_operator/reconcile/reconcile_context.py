@@ -13,6 +13,7 @@ from xapp_operator.config.settings import Settings
 from xapp_operator.domain.planning.plan_input import Digests
 from xapp_operator.errors import KubeError
 from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.helm.releases.release_index import CleanPoint
 from xapp_operator.helm.requests import RenderResult, TemplateRequest
 from xapp_operator.kube.client import KubeClient
@@ -46,6 +47,17 @@ class TemplateRenderer(Protocol):
         """Return the rendered manifest."""
 
 
+@dataclass(slots=True)
+class NamedObjects:
+    """Objects that manifests name, by kind, name and namespace; and kind and name of the hooks beside them.
+
+    With each object comes when the first record that names it was created, in seconds since the epoch.
+    """
+
+    objects: dict[tuple[str, str, str], tuple[ObjectRef, int]] = field(default_factory=dict)
+    hooks: set[tuple[str, str]] = field(default_factory=set)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObserverContext:
     """What the observer may use: by these types, nothing changes the cluster or records an event."""
@@ -77,6 +89,8 @@ class ObserverContext:
     """Whether the release of a person came from the desired chart and values, with what that was found out from."""
     clean_points: dict[NamespacedName, CleanPoint] = field(default_factory=dict)
     """From when on helm has left no object, where that was looked at."""
+    noted_objects: dict[NamespacedName, NamedObjects] = field(default_factory=dict)
+    """Objects of revisions that are deleted, if helm may have left them."""
     correct_labels: dict[NamespacedName, str] = field(default_factory=dict)
     """The `resourceVersion` of the newest record of an XApp whose status label was found to be right."""
 
@@ -106,6 +120,7 @@ class ReconcilerContext(ObserverContext):
         self.unreadable_manifests.pop(key, None)
         self.adoption_matches.pop(key, None)
         self.clean_points.pop(key, None)
+        self.noted_objects.pop(key, None)
         self.correct_labels.pop(key, None)
         for backoff in (self.label_backoff, self.correction_backoff, self.archive_backoff, self.leftover_backoff):
             backoff.forget(key)

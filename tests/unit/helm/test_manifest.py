@@ -44,6 +44,16 @@ items:
     assert [(one.kind, one.name) for one in manifest_inventory(manifest)] == [("ConfigMap", "one"), ("Secret", "two")]
 
 
+def test_items_of_a_list_of_one_kind_need_not_name_it() -> None:
+    manifest = (
+        "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: a}\n- {kind: Secret, metadata: {name: b}}\n"
+    )
+    assert [(each.api_version, each.kind, each.name) for each in manifest_inventory(manifest)] == [
+        ("v1", "ConfigMap", "a"),
+        ("", "Secret", "b"),
+    ]
+
+
 def test_a_kind_that_only_ends_in_list_is_an_object() -> None:
     manifest = "apiVersion: example.com/v1\nkind: AllowList\nmetadata: {name: x}\n"
     assert [one.kind for one in manifest_inventory(manifest)] == ["AllowList"]

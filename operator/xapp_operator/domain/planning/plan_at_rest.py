@@ -89,7 +89,10 @@ def _plan_drift_correction(inputs: PlanInput) -> Action | None:
 
 
 def _plan_leftovers(inputs: PlanInput) -> Action | None:
-    return DeleteLeftovers() if inputs.observed.leftovers and _own_release_is_at_rest(inputs) else None
+    release, is_healthy = inputs.release, inputs.health is HealthStatus.HEALTHY  # until then, old pods use old objects
+    if not inputs.observed.leftovers or not is_healthy or release is None or release.overtaken:
+        return None
+    return DeleteLeftovers() if _own_release_is_at_rest(inputs) else None
 
 
 def _plan_archive_owners(inputs: PlanInput) -> Action | None:

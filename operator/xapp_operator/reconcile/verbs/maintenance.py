@@ -16,7 +16,7 @@ from xapp_operator.errors import KubeError
 from xapp_operator.reconcile.observe import Observation
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.verbs.correct_drift import correct_drift
-from xapp_operator.reconcile.verbs.leftovers import delete_leftovers
+from xapp_operator.reconcile.verbs.leftovers import SECONDS_MAX, delete_leftovers
 from xapp_operator.reconcile.verbs.recreate import recreate
 from xapp_operator.reconcile.verbs.repair_labels import repair_labels
 
@@ -51,9 +51,9 @@ async def _delete_leftovers(request: ReconcileRequest, context: ReconcilerContex
     """Delete what helm has left; what keeps the operator from it becomes an event, and is tried again after a pause."""
     try:
         await delete_leftovers(request, context)
-        context.leftover_backoff.forget(request.key)
-    except KubeError as error:
-        message = f"objects of revisions that failed may be left; this is tried again: {error.message}"
+    except (KubeError, TimeoutError) as error:
+        cause = error.message if isinstance(error, KubeError) else f"not all were looked at within {SECONDS_MAX:g} s"
+        message = f"objects of revisions that failed may be left; this is tried again: {cause}"
         context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
         context.leftover_backoff.record_repair(request.key, now=context.clock.monotonic())
 

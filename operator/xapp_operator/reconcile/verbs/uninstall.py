@@ -6,6 +6,7 @@ release cleared.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
@@ -36,7 +37,7 @@ from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import fail_attempt, run_step
-from xapp_operator.reconcile.verbs.leftovers import delete_leftovers_of
+from xapp_operator.reconcile.verbs.leftovers import SECONDS_MAX, Leftover, delete_objects, find_leftovers_of_older
 from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
 from xapp_operator.reconcile.verbs.unserved_kinds import serve_kinds_of_newest
 from xapp_operator.reconcile.watching.release_watch import read_release_record
@@ -85,11 +86,12 @@ async def uninstall(
         no_hooks=not action.hooks,
         read_secrets=secrets_reader(request.key, name, context),
     )
+    leftovers = list[Leftover]()
     attempt, left = await run_step(
         request,
         context,
         attempt,
-        lambda slot: _uninstall_served_kinds(request, context, helm_request, slot),
+        lambda slot: _uninstall_served_kinds(request, context, helm_request, slot, leftovers),
         urgent=True,
         on_start=on_start,
     )
@@ -97,6 +99,9 @@ async def uninstall(
         attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)
         request.draft = replace(request.draft, release=ReleaseStatus())
         _tell_left_objects(left, request, context)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SECONDS_MAX):
+                await delete_objects(request, context, leftovers)
     request.draft = replace(request.draft, attempt=attempt)
     denied = attempt.outcome is AttemptOutcome.FAILED and attempt.reason == Reason.ACCESS_DENIED
     if denied and await _namespace_lost_permissions(request, context):
@@ -285,14 +290,18 @@ async def _check_newest_record(request: ReconcileRequest, context: ReconcilerCon
 
 
 async def _uninstall_served_kinds(
-    request: ReconcileRequest, context: ReconcilerContext, helm_request: UninstallRequest, slot: HelmSlot
+    request: ReconcileRequest,
+    context: ReconcilerContext,
+    helm_request: UninstallRequest,
+    slot: HelmSlot,
+    leftovers: list[Leftover],
 ) -> tuple[LeftObject, ...]:
+    """Uninstall the release; what helm will leave of older revisions is added to `leftovers` before."""
     if not helm_request.no_hooks and request.draft.test is not None:
         await delete_test_objects(request, context, request.draft.test.revision)
     try:
         await _check_newest_record(request, context)
-        older = context.release_watch.revisions(request.namespace, request.xapp.release_name)[:-1]
-        await delete_leftovers_of(request, context, older)
+        leftovers[:] = await find_leftovers_of_older(request, context)
         return await context.helm.uninstall(helm_request, slot=slot)
     except ReleaseRecordDamaged:
         # Helm would uninstall what a record says, perhaps another release. The objects are found by their labels.
