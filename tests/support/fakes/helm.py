@@ -193,6 +193,7 @@ class FakeHelm:
 
     async def _dry_run(self, run: _Run) -> str:
         record = self._new_record(run, *run.positional, status="pending-install", description="Dry run")
+        self._check_owners(run, run.positional[0], objects_of(record["manifest"]))
         return json.dumps(record | {"chart": record["chart"] | {"files": crd_files(run.positional[1])}})
 
     async def _install(self, run: _Run) -> str:

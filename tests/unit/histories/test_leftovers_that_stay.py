@@ -15,6 +15,7 @@ from tests.support.fakes.histories import DEPLOYMENT, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.generation import PASSING
+from tests.unit.histories.test_adoption import ROLE
 from tests.unit.histories.test_leftovers import NAMED, SECONDS, configmaps, events, fail, install
 from xapp_operator.config.settings import Settings
 
@@ -77,6 +78,24 @@ def test_what_holds_data_or_objects_of_others_stays_and_is_told(settings: Settin
         await upgrade(history, "three", archive=plain)
         assert is_there(history, plural, "theirs")
         assert any(f"{kind}/theirs" in each for each in events(history, "LeftBehind"))
+
+    run_history(settings, play)
+
+
+def test_a_cluster_scoped_object_is_the_same_one_whatever_namespace_a_manifest_names(
+    settings: Settings,
+) -> None:
+    role = ROLE.replace("name: shared", "name: shared\n  namespace: other")
+
+    async def play(history: History) -> None:
+        plain = store(history, a=NAMED, b=ROLE)
+        history.create(tag="one", archive=plain, upgrade={"onFailure": "none"})
+        await history.cluster.wait(SECONDS)
+        fail(history, "two", writes=3)
+        await upgrade(history, "two", archive=store(history, a=NAMED, b=role))
+        await upgrade(history, "three", archive=plain)
+        assert is_there(history, "clusterroles", "shared")
+        assert configmaps(history) == ["hello-three"]
 
     run_history(settings, play)
 
