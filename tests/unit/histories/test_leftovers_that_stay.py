@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.charts import chart_archive, chart_archive_manifest
-from tests.support.fakes.api_server import Target
+from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.helm import Fault
 from tests.support.fakes.helm_by_hand import roll_back_by_hand
 from tests.support.fakes.helm_records import record_secret, record_target
@@ -15,6 +15,7 @@ from tests.support.fakes.histories import DEPLOYMENT, History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
 from tests.unit.histories.generation import PASSING
+from tests.unit.histories.situations.actions import allow, refuse
 from tests.unit.histories.test_adoption import ROLE
 from tests.unit.histories.test_leftovers import NAMED, SECONDS, configmaps, events, fail, install
 from xapp_operator.config.settings import Settings
@@ -82,19 +83,60 @@ def test_what_holds_data_or_objects_of_others_stays_and_is_told(settings: Settin
     run_history(settings, play)
 
 
-def test_a_cluster_scoped_object_is_the_same_one_whatever_namespace_a_manifest_names(
-    settings: Settings,
-) -> None:
-    role = ROLE.replace("name: shared", "name: shared\n  namespace: other")
+ACCOUNT = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: shared\n"
 
+
+@pytest.mark.parametrize(
+    ("plural", "failed", "in_force"),
+    [
+        ("clusterroles", ROLE.replace("name: shared", "name: shared\n  namespace: other"), ROLE),
+        ("clusterroles", ROLE, ROLE.replace("metadata:", "metadata:\n  annotations: {helm.sh/hook: post-delete}")),
+        ("serviceaccounts", ACCOUNT + f"  namespace: {NAMESPACE}\n", ACCOUNT),
+        ("serviceaccounts", ACCOUNT, ACCOUNT + f"  namespace: {NAMESPACE}\n"),
+    ],
+    ids=["cluster-scoped", "hook", "own namespace named", "own namespace named in force"],
+)
+def test_what_the_revision_in_force_has_in_another_way_stays(
+    settings: Settings, plural: str, failed: str, in_force: str
+) -> None:
     async def play(history: History) -> None:
-        plain = store(history, a=NAMED, b=ROLE)
-        history.create(tag="one", archive=plain, upgrade={"onFailure": "none"})
+        archive = store(history, a=NAMED, b=in_force)
+        history.create(tag="one", archive=archive, upgrade={"onFailure": "none"})
         await history.cluster.wait(SECONDS)
         fail(history, "two", writes=3)
-        await upgrade(history, "two", archive=store(history, a=NAMED, b=role))
-        await upgrade(history, "three", archive=plain)
-        assert is_there(history, "clusterroles", "shared")
+        await upgrade(history, "two", archive=store(history, a=NAMED, b=failed))
+        assert is_there(history, plural, "shared")
+        await upgrade(history, "three", archive=archive)
+        assert is_there(history, plural, "shared")
+        assert configmaps(history) == ["hello-three"]
+
+    run_history(settings, play)
+
+
+def test_an_object_of_the_same_name_in_another_namespace_goes(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        history.create(tag="one", archive=store(history, a=NAMED), upgrade={"onFailure": "none"})
+        await history.cluster.wait(SECONDS)
+        fail(history, "two", writes=3)
+        await upgrade(history, "two", archive=store(history, a=NAMED, b=ACCOUNT + "  namespace: other\n"))
+        await upgrade(history, "three", archive=store(history, a=NAMED, b=ACCOUNT))
+        accounts = history.cluster.server.all("serviceaccounts")
+        assert [each["metadata"]["namespace"] for each in accounts] == [NAMESPACE]
+
+    run_history(settings, play)
+
+
+def test_nothing_goes_while_it_is_not_known_what_the_revision_in_force_has(settings: Settings) -> None:
+    async def play(history: History) -> None:
+        await install(history, upgrade={"onFailure": "none"})
+        fail(history, "two")
+        await upgrade(history, "two")
+        refuse(history, "GET", "/secrets/sh.helm.release.v1.hello.v3", Refused(404, "NotFound", "gone"))
+        await upgrade(history, "three")
+        assert configmaps(history) == ["hello-three", "hello-two"]
+        allow(history)
+        history.cluster.restart()
+        await history.cluster.wait(SECONDS)
         assert configmaps(history) == ["hello-three"]
 
     run_history(settings, play)
