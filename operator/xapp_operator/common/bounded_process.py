@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, Protocol, TypeAlias
 
+from xapp_operator.common.loop_pipe import LoopPipe
+
 READ_BYTES: Final = 64 * 1024
 STDERR_HEAD_BYTES: Final = 8 * 1024
 STDERR_TAIL_BYTES: Final = 64 * 1024
@@ -180,8 +182,9 @@ async def _communicate(process: _Process, output: _OutputBuffer) -> int:
     async def read(pipe: IO[bytes] | None, add: Callable[[bytes], None]) -> None:
         if pipe is None:
             return
-        stream = StreamReader()
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: StreamReaderProtocol(stream), pipe)
+        stream, loop = StreamReader(), asyncio.get_running_loop()
+        owned = LoopPipe.taken_from(pipe, loop)
+        transport, _ = await loop.connect_read_pipe(lambda: StreamReaderProtocol(stream), owned)
         with contextlib.closing(transport):
             while chunk := await stream.read(READ_BYTES):
                 add(chunk)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from xapp_operator.common.loop_pipe import LoopPipe
 from xapp_operator.common.off_loop import run_sized
 from xapp_operator.config.settings import MIB
 from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata, add_metadata
@@ -126,9 +127,9 @@ class PostRendering:
 
 async def _read(path: Path) -> bytes | None:
     """Return the whole manifest, or None if it is too long."""
-    pipe = os.fdopen(os.open(path, os.O_RDONLY | _FLAGS), "rb", buffering=0)
-    reader = asyncio.StreamReader()
-    source, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+    pipe = LoopPipe(os.open(path, os.O_RDONLY | _FLAGS), loop)
+    source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
     found = bytearray()
     with contextlib.closing(source):
         while chunk := await reader.read(MIB):
@@ -144,9 +145,9 @@ async def _write(descriptor: int, content: bytes) -> None:
     if written is None or written == len(content):
         os.close(descriptor)
         return
-    loop, pipe = asyncio.get_running_loop(), os.fdopen(descriptor, "wb", buffering=0)
+    loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_write_pipe(
-        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), pipe
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), LoopPipe(descriptor, loop)
     )
     writer = asyncio.StreamWriter(transport, protocol, None, loop)
     with contextlib.closing(writer), contextlib.suppress(BrokenPipeError, ConnectionResetError):
