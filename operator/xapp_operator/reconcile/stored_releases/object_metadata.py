@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import XApp
+from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 
@@ -23,3 +24,9 @@ async def read_object_metadata(xapp: XApp, ref: ObjectRef, context: ObserverCont
     resource = await context.kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
     namespace = (ref.namespace or release_namespace) if resource.namespaced else None
     return obj(await client.get(resource, ref.name, namespace=namespace, metadata_only=True), "metadata")
+
+
+def belongs_to_release(xapp: XApp, annotations: JsonObject) -> bool:
+    """Return whether Helm's annotations assign an object to the XApp's release."""
+    owner = text(annotations, HELM_RELEASE_NAMESPACE), text(annotations, HELM_RELEASE_NAME)
+    return owner == (xapp.metadata.namespace, xapp.release_name)

@@ -20,7 +20,6 @@ from datetime import datetime
 from typing import Final
 
 from xapp_operator.api.json import obj, text
-from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE
 from xapp_operator.common.off_loop import run_sized
 from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.plan_input import DEPLOYED
@@ -28,6 +27,7 @@ from xapp_operator.errors import HelmError, KubeError, NotFound
 from xapp_operator.helm.manifest import ObjectRef, is_kept, manifest_inventory
 from xapp_operator.helm.releases.release_index import CleanPoint, RevisionInfo, revisions_with_leftovers
 from xapp_operator.reconcile.reconcile_context import NamedObjects, ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.stored_releases.object_metadata import belongs_to_release
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
 RECORDS_MAX: Final = 20
@@ -214,9 +214,8 @@ async def _delete_own(
         namespace = (ref.namespace or request.namespace) if resource.namespaced else None
         metadata = obj(await client.get(resource, ref.name, namespace=namespace, metadata_only=True), "metadata")
         annotations = obj(metadata, "annotations")
-        owner = text(annotations, HELM_RELEASE_NAMESPACE), text(annotations, HELM_RELEASE_NAME)
         created = datetime.fromisoformat(text(metadata, "creationTimestamp")).timestamp()
-        if owner != (request.namespace, request.xapp.release_name) or is_kept(annotations):
+        if not belongs_to_release(request.xapp, annotations) or is_kept(annotations):
             return []
         if request.xapp.spec.adopt and created < leftover.since:
             return []

@@ -15,7 +15,7 @@ from typing import Final
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import ReleaseStatus
-from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, HELM_RESOURCE_POLICY, LABEL_XAPP
+from xapp_operator.api.names import HELM_RESOURCE_POLICY, LABEL_XAPP
 from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.actions import DeleteOrphans, Uninstall
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome
@@ -35,6 +35,7 @@ from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.kube.resources import SECRETS, Resource
 from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.stored_releases.object_metadata import belongs_to_release
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import fail_attempt, run_step
 from xapp_operator.reconcile.verbs.leftovers import SECONDS_MAX, Leftover, delete_objects, find_leftovers_of_older
@@ -226,12 +227,11 @@ async def _delete_labelled_in(
 ) -> list[str]:
     """Delete the objects of one kind in a namespace, or in all; return those that helm keeps."""
     client, kept = context.impersonation.client_for(request.xapp), list[str]()
-    release = (request.xapp.release_name, request.namespace)
     found = await client.list(resource, namespace=namespace, label_selector=_selector(request), metadata_only=True)
     for item in found.items:
         metadata = obj(item, "metadata")
         annotations, name = obj(metadata, "annotations"), text(metadata, "name")
-        if (text(annotations, HELM_RELEASE_NAME), text(annotations, HELM_RELEASE_NAMESPACE)) != release:
+        if not belongs_to_release(request.xapp, annotations):
             continue
         if is_kept(annotations):
             kept.append(f"{resource.kind}/{name}")
