@@ -185,6 +185,12 @@ class XAppClient:
         """Return the reasons of all events in the namespace."""
         return {each["reason"] for each in json.loads(self.kubectl("get", "events", "-o", "json"))["items"]}
 
+    def warnings(self, reason: str) -> list[str]:
+        """Return the messages of the warnings in the namespace that have this reason."""
+        selector = f"--field-selector=type=Warning,reason={reason}"
+        events = json.loads(self.kubectl("get", "events", selector, "-o", "json"))["items"]
+        return [each["message"] for each in events]
+
     def helm_releases(self) -> dict[str, Json]:
         """Return the releases that `helm list` shows in the namespace, by name."""
         listed = subprocess.run(
