@@ -75,10 +75,25 @@ class Registration:
 class XAppRegistry:
     """All xApps by their labels, as they change."""
 
-    def __init__(self, kube: KubeClient, settings: Settings, *, on_change: Callable[[ReleaseKey], None]) -> None:
-        """Prepare the watches; `on_change` gets the release of every object that was added, changed or deleted."""
+    def __init__(
+        self,
+        kube: KubeClient,
+        settings: Settings,
+        *,
+        on_change: Callable[[ReleaseKey], None],
+        on_sync: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Prepare the watches.
+
+        Args:
+            kube: reads the objects.
+            settings: the namespaces and the recognised label sets.
+            on_change: gets the release of every object that was added, changed or deleted.
+            on_sync: called once, after all lists have been read and before `synced` is set.
+        """
         self._sets: tuple[LabelSet, ...] = (OPERATOR_LABEL_SET, *settings.label_sets)
         self._on_change = on_change
+        self._on_sync = on_sync
         self._objects_by_key: dict[LiveObjectKey, LiveObject] = {}
         self._releases: dict[ReleaseKey, tuple[LiveObjectKey, ...]] = {}
         self._caches = {
@@ -132,6 +147,7 @@ class XAppRegistry:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(SYNC_POLL_SECONDS):
                         await cache.synced.wait()
+        self._on_sync()
         self.synced.set()
 
     def _to_live_object(self, resource: Resource, body: JsonObject) -> LiveObject | None:

@@ -39,7 +39,10 @@ _PHASE_BY_HEALTH: Final = {
 
 
 class XAppSources:
-    """Decides which source a release is listed from; `async with` runs the registry."""
+    """Decides which source a release is listed from; `async with` runs the registry.
+
+    Once the registry is synced, the store has every xApp that was known by its labels then.
+    """
 
     def __init__(
         self,
@@ -49,7 +52,7 @@ class XAppSources:
         store: XAppRecordStore,
         removal_seconds: float = OBJECT_REMOVAL_SECONDS,
     ) -> None:
-        self.registry = XAppRegistry(kube, settings, on_change=self._on_objects_change)
+        self.registry = XAppRegistry(kube, settings, on_change=self._on_objects_change, on_sync=self._refresh_changed)
         self._store = store
         self._removal_seconds = removal_seconds
         self._release_by_xapp: dict[ObjectKey, ReleaseKey] = {}

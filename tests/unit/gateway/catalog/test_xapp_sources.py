@@ -77,6 +77,16 @@ async def running_sources(connect: Connect, *, removal_seconds: float) -> AsyncI
         yield one
 
 
+async def test_when_the_registry_is_synced_every_xapp_known_by_labels_is_listed(connect: Connect) -> None:
+    one = SourcesUnderTest()
+    for name in ("a", "b"):
+        await one.service(name)
+    one.registered = XAppSources(await connect(one.server.handle), Settings(), store=one.store)
+    async with one.registered:
+        await asyncio.wait_for(one.registered.registry.synced.wait(), 60)
+        assert one.listed() == [("a", "labels"), ("b", "labels")]
+
+
 async def test_an_xapp_that_arrives_before_its_objects_is_listed_once(setup: SourcesUnderTest) -> None:
     await setup.service("a", release="r")
     await setup.known("r")
