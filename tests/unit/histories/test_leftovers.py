@@ -196,6 +196,36 @@ def test_a_deletion_takes_the_objects_of_all_revisions(settings: Settings, max_h
     assert configmaps(history) == []
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_revision_beyond_the_history_stays_until_what_helm_has_left_is_deleted(
+    settings: Settings, restarted: bool
+) -> None:
+    """helm compares the target of a rollback with the failed revision only, and leaves what the good one had."""
+    answer = Refused(500, "InternalError", "no answer of a webhook")
+
+    async def play(history: History) -> None:
+        await install(history, upgrade={"onFailure": "none"}, maxHistory=3)
+        history.set_tag("two")
+        await history.cluster.wait(SECONDS)
+        fail(history, "three")
+        history.set_tag("three")
+        await history.cluster.wait(SECONDS)
+        if restarted:
+            refuse(history, "DELETE", "/configmaps/hello-two", answer)
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(SECONDS)
+        if restarted:
+            assert "hello-two" in configmaps(history)
+            assert list(history.cluster.revisions) == [1, 2, 3, 4]
+            history.cluster.restart()
+            allow(history)
+            await history.cluster.wait(SECONDS)
+        assert configmaps(history) == ["hello-one"]
+        assert list(history.cluster.revisions) == [1, 2, 4]
+
+    run_history(settings, play)
+
+
 def test_a_deletion_in_the_middle_of_an_upgrade_takes_the_objects_of_both(settings: Settings) -> None:
     async def play(history: History) -> None:
         await install(history)
@@ -321,17 +351,18 @@ _refused_tags = events_of("refused tag", _refuse_and_set, ["two", "three"], paus
 @HISTORIES
 @given(
     remedy=st.sampled_from(["none", "none", "rollback"]),
+    max_history=st.sampled_from([1, 2, 3, 10]),
     happened=scripts(
         tags, _refused_tags, _refused_tags, changes, kills, rollbacks, requests, restarts, deletions, many=5
     ),
 )
 def test_every_object_is_one_of_the_revision_in_force(
-    settings: Settings, remedy: str, happened: list[ScriptedEvent]
+    settings: Settings, remedy: str, max_history: int, happened: list[ScriptedEvent]
 ) -> None:
     """The check of all histories sees it, because each tag has an object of its own."""
 
     async def play(history: History) -> None:
-        await install(history, upgrade={"onFailure": remedy})
+        await install(history, upgrade={"onFailure": remedy}, maxHistory=max_history)
         for event in happened:
             event.act(history)
             await history.cluster.wait(event.pause)

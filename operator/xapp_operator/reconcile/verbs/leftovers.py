@@ -53,11 +53,36 @@ class Leftover:
     namespaced_only: bool
 
 
-async def note_leftovers(request: ReconcileRequest, context: ReconcilerContext, gone: Sequence[RevisionInfo]) -> None:
-    """Note the objects of revisions that are about to be deleted, if helm may have left them."""
+async def prunable(
+    request: ReconcileRequest, context: ReconcilerContext, surplus: Sequence[RevisionInfo]
+) -> tuple[RevisionInfo, ...]:
+    """Return which of these revisions can be deleted: not those whose records are needed to find what helm has left.
+
+    They are needed if an object of an older revision is not in the newest one, or if that is not known for now. The
+    newest RECORDS_MAX stay then. Of older ones, only the names of their objects are kept, in memory.
+    """
+    own, newest = _own_revisions(request, context), _newest(request, context)
+    if newest is None or not any(each in own for each in surplus):
+        return tuple(surplus)
+    clean = CleanPoint.at(context.release_watch.revisions(request.namespace, request.xapp.release_name))
+    left: Sequence[Leftover] | None = None
+    with contextlib.suppress(KubeError):
+        left = await _find_leftovers(request, context, in_force=newest)
+    if left is not None and not left:
+        context.clean_points[request.key] = clean
+        context.noted_objects.pop(request.key, None)
+        return tuple(surplus)
+    needed = own[-RECORDS_MAX:]
+    gone = tuple(each for each in surplus if each not in needed)
+    await _note_objects(request, context, [each for each in gone if each in own])
+    return gone
+
+
+async def _note_objects(request: ReconcileRequest, context: ReconcilerContext, gone: Sequence[RevisionInfo]) -> None:
+    """Note the objects of revisions that are about to be deleted."""
     noted = context.noted_objects.get(request.key) or NamedObjects()
-    for each in _own_revisions(request, context):
-        if each in gone and len(noted.objects) < OBJECTS_MAX:
+    for each in gone:
+        if len(noted.objects) < OBJECTS_MAX:
             with contextlib.suppress(KubeError):
                 await _add_objects(noted, request, context, each)
     if noted.objects:
@@ -84,7 +109,7 @@ async def delete_leftovers(request: ReconcileRequest, context: ReconcilerContext
         return is_same and _newest(request, context) == newest
 
     async with asyncio.timeout(SECONDS_MAX):
-        left = await _find_leftovers(request, context, in_force=newest)
+        left = await _find_leftovers(request, context, in_force=newest) or ()
         done = await delete_objects(request, context, left, is_current=is_current)
     if not done:
         context.leftover_backoff.record_repair(request.key, now=context.clock.monotonic())
@@ -104,16 +129,16 @@ async def find_leftovers_of_older(request: ReconcileRequest, context: Reconciler
         return ()
     with contextlib.suppress(KubeError, TimeoutError):
         async with asyncio.timeout(SECONDS_MAX):
-            return await _find_leftovers(request, context, in_force=newest)
+            return await _find_leftovers(request, context, in_force=newest) or ()
     return ()
 
 
 async def _find_leftovers(
     request: ReconcileRequest, context: ReconcilerContext, *, in_force: RevisionInfo
-) -> Sequence[Leftover]:
-    """Return the objects of revisions before the one in force that it does not have.
+) -> Sequence[Leftover] | None:
+    """Return the objects of revisions before the one in force that it does not have, or None if those are not known.
 
-    A record that cannot be decoded tells nothing. Nothing is found if it is that of the revision in force.
+    A record that cannot be decoded tells nothing. If it is that of the revision in force, nothing is known.
 
     Raises:
         KubeError: when a record cannot be read.
@@ -121,7 +146,7 @@ async def _find_leftovers(
     noted, kept = context.noted_objects.get(request.key), NamedObjects()
     left = NamedObjects() if noted is None else NamedObjects(dict(noted.objects))
     if not await _add_objects(kept, request, context, in_force):
-        return ()
+        return None
     for each in _own_revisions(request, context)[-RECORDS_MAX:]:
         await _add_objects(left, request, context, each)
     names = kept.hooks | {(kind, name) for kind, name, _ in kept.objects}

@@ -19,6 +19,7 @@ from xapp_operator.reconcile.verbs.correct_drift import correct_drift
 from xapp_operator.reconcile.verbs.leftovers import SECONDS_MAX, delete_leftovers
 from xapp_operator.reconcile.verbs.recreate import recreate
 from xapp_operator.reconcile.verbs.repair_labels import repair_labels
+from xapp_operator.reconcile.verbs.surplus_revisions import delete_surplus
 
 OWNERS_NOT_WRITTEN: Final = "ArchiveOwnersNotWritten"
 """The reason of the event, unless a right is missing."""
@@ -48,9 +49,13 @@ async def run_maintenance(
 
 
 async def _delete_leftovers(request: ReconcileRequest, context: ReconcilerContext) -> None:
-    """Delete what helm has left; what keeps the operator from it becomes an event, and is tried again after a pause."""
+    """Delete what helm has left, and then the revisions that told of it, if they are beyond spec.maxHistory.
+
+    What keeps the operator from it becomes an event, and is tried again after a pause.
+    """
     try:
         await delete_leftovers(request, context)
+        await delete_surplus(request, context)
     except (KubeError, TimeoutError) as error:
         cause = error.message if isinstance(error, KubeError) else f"not all were looked at within {SECONDS_MAX:g} s"
         message = f"objects of revisions that failed may be left; this is tried again: {cause}"

@@ -8,7 +8,7 @@ from xapp_operator.helm.releases.release_storage import release_secret_name
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status.revision_history import find_never_healthy
-from xapp_operator.reconcile.verbs.leftovers import note_leftovers
+from xapp_operator.reconcile.verbs.leftovers import prunable
 
 
 async def delete_surplus(
@@ -16,8 +16,8 @@ async def delete_surplus(
 ) -> tuple[RevisionInfo, ...]:
     """Delete revisions beyond spec.maxHistory, because helm deletes none: see `revisions_to_prune`; return the others.
 
-    Which objects helm may have left of them is noted before. Those that cannot be deleted become one event: the step is
-    done, and the next one tries again.
+    Those whose records tell what helm has left stay until that is deleted: see `prunable`. Those that cannot be deleted
+    become one event: the step is done, and the next one tries again.
     """
     client = context.impersonation.client_for(request.xapp)
     namespace, name = request.namespace, request.xapp.release_name
@@ -29,7 +29,7 @@ async def delete_surplus(
     surplus = revisions_to_prune(
         stored, keep=keep, rollback_target=rollback_target, in_force=in_force, never_healthy=never_healthy
     )
-    await note_leftovers(request, context, surplus)
+    surplus = await prunable(request, context, surplus)
     for info in surplus:
         secret = release_secret_name(name, info.revision)
         try:
