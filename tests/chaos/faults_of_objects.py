@@ -25,6 +25,7 @@ from tests.support.helm_user import HelmUser
 from tests.support.release_records import (
     UnreadableRecord,
     copy_record,
+    read_record,
     record_name,
     set_record_dates,
     set_record_status,
@@ -81,7 +82,16 @@ def _damage_record(scene: Scene, xapp: ManagedXApp, revision: int) -> None:
 
 
 def _delete_newest(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:
-    _delete_record(scene, xapp, revisions[-1])
+    """Delete the newest record, and those before it that an earlier fault has damaged, as the message asks for."""
+    *older, newest = revisions
+    _delete_record(scene, xapp, newest)
+    for revision in reversed(older):
+        try:
+            read_record(_client(scene, xapp), xapp.name, revision)
+        except UnreadableRecord:
+            _remove_and_retry(scene, xapp, revision)
+        else:
+            return
 
 
 def _delete_middle(scene: Scene, xapp: ManagedXApp, revisions: list[int]) -> None:

@@ -353,7 +353,7 @@ _refused_tags = events_of("refused tag", _refuse_and_set, ["two", "three"], paus
     remedy=st.sampled_from(["none", "none", "rollback"]),
     max_history=st.sampled_from([1, 2, 3, 10]),
     happened=scripts(
-        tags, _refused_tags, _refused_tags, changes, kills, rollbacks, requests, restarts, deletions, many=5
+        tags, *[_refused_tags] * 3, changes, kills, rollbacks, rollbacks, requests, restarts, deletions, many=5
     ),
 )
 def test_every_object_is_one_of_the_revision_in_force(
