@@ -21,7 +21,7 @@ from tests.security.growth import assert_linear, repeat
 PACKAGE: Final = Path(xapp_operator.__file__).parent
 
 FOREIGN: Final[dict[str, tuple[str, ...]]] = {
-    "api.status_bounds._SURROGATE": ("\ud800",),
+    "api.json.LONE_SURROGATE": ("\ud800",),
     "charts.archives.archive_reader._PARSED_FILES": ("charts/", "a/charts/a/"),
     "charts.archives.archive_reader._DRIVE_LETTER": ("c:",),
     "charts.archives.inspection._ALIAS_PATTERN": ("a-",),
@@ -206,6 +206,7 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     ),
     "helm.manifest._SEPARATOR": ("---", "--- ", "---\n"),
     "helm.releases.release_storage._SECRET_NAME": ("sh.helm.release.v1.a", ".v1"),
+    "helm.releases.release_storage._TIME": ("2001-01-01T00:00:00.1", "0"),
     "helm.releases.release_storage._JSON_STRING": ('"', '"\\', '\\"'),
     "helm.processes.runner._GO_RUNTIME_CRASH": ("\nSIG", "SIGA", "\nfatal error:"),
     "helm.results.schema_errors._CHART_LINE": ("a", "a-"),

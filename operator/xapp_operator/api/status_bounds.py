@@ -6,20 +6,18 @@ comes from charts, clusters and repositories of others, so every field is cut he
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import Final
 
 from xapp_operator.api.crds import chart_repository_crd, xapp_crd
-from xapp_operator.api.json import Json, JsonObject, integer, items, obj
+from xapp_operator.api.json import LONE_SURROGATE, Json, JsonObject, integer, items, obj
 from xapp_operator.api.names import REPOSITORY_KIND, XAPP_KIND
 from xapp_operator.common.text import shorten
 
 INTEGER_MAX: Final = 2**63 - 1
 
 _CRD_BY_KIND: Final[dict[str, Callable[[], JsonObject]]] = {XAPP_KIND: xapp_crd, REPOSITORY_KIND: chart_repository_crd}
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @cache
@@ -49,7 +47,7 @@ def _fit(value: Json, schema: JsonObject) -> Json:
         inner = obj(schema, "items")
         return [_fit(member, inner) for member in value[: integer(schema, "maxItems", len(value))]]
     if isinstance(value, str):
-        return shorten(_SURROGATE.sub("\ufffd", value), integer(schema, "maxLength", len(value)))
+        return shorten(LONE_SURROGATE.sub("\ufffd", value), integer(schema, "maxLength", len(value)))
     if isinstance(value, int) and not isinstance(value, bool):
         return max(-INTEGER_MAX, min(value, INTEGER_MAX))
     return value

@@ -68,7 +68,7 @@ def test_a_document_without_kind_or_name_is_no_object() -> None:
     assert manifest_inventory("just text\n---\n- a list\n---\nkind: ConfigMap\n---\nmetadata: {name: x}\n") == ()
 
 
-@pytest.mark.parametrize("manifest", ["a: b: c", "a: [", "x: *unknown: y"])
+@pytest.mark.parametrize("manifest", ["a: b: c", "a: [", "x: *unknown: y", "# \ud800", "a: \udfff"])
 def test_an_invalid_yaml_document_is_an_error(manifest: str) -> None:
     with pytest.raises(HelmError, match=r"document 2 .* not YAML"):
         manifest_inventory(f"a: b\n---\n{manifest}")

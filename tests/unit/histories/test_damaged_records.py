@@ -238,6 +238,48 @@ def test_a_damaged_record_without_an_attempt_writes_the_status_once(settings: Se
     run_history(settings, play)
 
 
+HALF_A_PAIR = "\ud800"
+WEEK = "2026-W01-1T00:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("number", "changes"),
+    [
+        (1, {"first_deployed": WEEK}),
+        (1, {"last_deployed": WEEK}),
+        (2, {"description": HALF_A_PAIR}),
+        (3, {"first_deployed": WEEK}),
+        (3, {"description": HALF_A_PAIR}),
+    ],
+)
+def test_texts_that_helm_reads_otherwise_keep_nothing_from_being_deleted(
+    settings: Settings, number: int, changes: Json
+) -> None:
+    """The second revision has failed. Go reads half a surrogate pair as another character, and fewer forms of times."""
+
+    async def play(history: History) -> None:
+        await install(history, upgrade={"onFailure": "none"})
+        history.cluster.helm.refusals['{"tag": "two"}'] = Fault(REFUSED, 2)
+        for tag in ("two", "three"):
+            history.set_tag(tag)
+            await history.cluster.wait(SECONDS)
+        server, target = history.cluster.server, record_target(NAMESPACE, "hello", number)
+        record = decode_record(server.get(target))
+        assert record is not None
+        record["info"] |= changes
+        if number < 3:  # the stand-in of helm reads YAML as Python does
+            record["manifest"] += f"# {HALF_A_PAIR}\n"
+        server.patch(target, {"data": {"release": encode_record(record)}}, manager="")
+        history.cluster.restart()
+        await history.cluster.wait(SECONDS)
+        assert history.outcome.startswith("Ready")
+        history.delete()
+        await wait_gone(history)
+        assert history.live_tags == set()
+
+    run_history(settings, play)
+
+
 FOREIGN = "a Helm release with this name exists, and no XApp created it"
 
 

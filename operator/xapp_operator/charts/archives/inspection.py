@@ -7,12 +7,11 @@ chart that contains its dependencies. The result depends on the bytes only, so i
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import dataclass
 from typing import Final
 
-from xapp_operator.api.json import Json, JsonObject, items
+from xapp_operator.api.json import Json, JsonObject, decode_json, items
 from xapp_operator.charts.archives.archive_reader import (
     CHART_YAML,
     REQUIREMENTS,
@@ -214,7 +213,7 @@ def _decode_schema(data: bytes) -> tuple[Json, bool]:
         has_external_refs = has_external_refs or any(_is_external(key, value) for key, value in members)
         return dict(members)
 
-    schema: Json = json.loads(data.decode("utf-8-sig"), object_pairs_hook=pairs)
+    schema = decode_json(data, encoding="utf-8-sig", pairs=pairs)
     return schema, has_external_refs
 
 

@@ -46,6 +46,8 @@ class YamlReader:
     """The events of one text or stream."""
 
     def __init__(self, source: str | SupportsRead[bytes]) -> None:
+        if isinstance(source, str):
+            source = source.encode("utf-8", "surrogatepass")  # YAMLError for a lone surrogate, not UnicodeEncodeError
         self.parse_event = yaml.CSafeLoader(source).get_event
 
     def next_event(self) -> Event:

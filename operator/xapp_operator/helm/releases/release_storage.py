@@ -18,7 +18,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
+from xapp_operator.api.json import Json, JsonObject, decode_json, integer, items, obj, text
 from xapp_operator.api.names import HELM_SECRET_PREFIX
 from xapp_operator.config.settings import MIB
 from xapp_operator.domain.planning.plan_input import FAILED, PENDING, SUPERSEDED, UNINSTALLING
@@ -39,6 +39,7 @@ BEFORE_HOOK_CREATION: Final = "before-hook-creation"
 
 _SECRET_NAME: Final = re.compile(rf"{re.escape(HELM_SECRET_PREFIX)}(?P<name>.+)\.v(?P<revision>[1-9][0-9]*)")
 _OWN_DESCRIPTION: Final = re.compile(r"(?:Install|Upgrade) complete|Rollback to [0-9]{1,10}")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"
 _GZIP_WINDOW: Final = 31  # zlib's number for a gzip header and the largest window
 _JSON_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # linear time for any bytes
@@ -202,7 +203,7 @@ def _manifest_namespace(manifest: str) -> str:
     """Return the namespace that the manifest of a hook names, or nothing."""
     try:
         document = next(load_documents(manifest), {})
-    except (HelmError, UnicodeEncodeError):  # helm cannot read it either
+    except HelmError:  # helm cannot read it either
         return ""
     return text(obj(document, "metadata"), "namespace")
 
@@ -226,10 +227,10 @@ def _hook(hook: JsonObject, namespace: str) -> Hook:
 def _time_text(value: str) -> str:
     """Return `value` if it is an RFC 3339 time, else nothing: whoever may write Secrets can write a release record."""
     try:
-        time = datetime.fromisoformat(value)
+        datetime.fromisoformat(value)  # which also reads other forms of ISO 8601
     except ValueError:
         return ""
-    return value if time.tzinfo is not None else ""
+    return value if _TIME.fullmatch(value) else ""
 
 
 def unlock_release(secret: JsonObject) -> JsonObject:
@@ -336,13 +337,12 @@ def _decode_payload(secret: JsonObject) -> JsonObject:
         raise ReleaseRecordDamaged("this Secret is not a Helm release record")
     try:
         packed = base64.b64decode(base64.b64decode(recorded, validate=True), validate=True)
-        # Not orjson: it reads integers beyond 64 bits as floats, and the payload may be written back.
         data = _gunzip(packed) if packed.startswith(_GZIP_MAGIC) else packed
         if not _is_within_value_limit(data):
             raise ReleaseRecordTooLarge(
                 f"this release record has more than {JSON_VALUES_MAX:,} values, so it is not read"
             )
-        payload: Json = json.loads(data)
+        payload: Json = decode_json(data)  # it may be written back
     except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
         raise ReleaseRecordDamaged("this release record is damaged: remove it, or restore it from a backup") from error
     if not isinstance(payload, dict):

@@ -67,6 +67,11 @@ def test_a_valid_chart_is_described() -> None:
     assert info.dependencies == ()
 
 
+def test_half_a_surrogate_pair_in_a_schema_is_read_as_helm_reads_it() -> None:
+    info = inspected(chart_archive({"values.schema.json": r'{"pattern": "[\ud800-\uDfff]"}'}))
+    assert info.schema == {"pattern": "[\ufffd-\ufffd]"}
+
+
 def test_the_last_of_duplicate_keys_in_a_chart_counts() -> None:
     files = {"Chart.yaml": chart_yaml("description: one", "description: two"), "values.yaml": "a: 1\nb: {c: 2}\na: 3\n"}
     info = inspected(chart_archive(files))

@@ -219,6 +219,24 @@ def test_an_unterminated_string_is_damaged(text: bytes) -> None:
         decode_release(secret(b"[" + b"," * 600_000 + b'"' + text))
 
 
+@pytest.mark.parametrize("half", ["\ud800", "\udfff"])
+def test_half_a_surrogate_pair_is_read_as_helm_reads_it(half: str) -> None:
+    written = recorded("pending-install", manifest=f"{MANIFEST}# {half}\n", config={half: [half, 2**70]})
+    for record in (written, unlock_release(written)):
+        release = decode_release(record)
+        assert release.manifest == f"{MANIFEST}# \ufffd\n"
+        assert release.config == {"\ufffd": ["\ufffd", 2**70]}
+
+
+@pytest.mark.parametrize(
+    "time",
+    ["2020-W01-1T00:00:00+00:00", "20200101T000000+00:00", "2020-01-01T00+00:00", "0000-01-01T00:00:00Z", "\ud800"],
+)
+def test_only_times_that_the_status_can_have_are_read(time: str) -> None:
+    release = decode_release(recorded(info={"status": "deployed", "first_deployed": time, "last_deployed": time}))
+    assert (release.first_deployed, release.last_deployed) == ("", "")
+
+
 @pytest.mark.parametrize(
     "data",
     [
