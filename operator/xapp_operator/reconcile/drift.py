@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XApp
 from xapp_operator.common.clock import Clock
+from xapp_operator.common.parallel import run_parallel
 from xapp_operator.domain.drift import DriftedObject, parse_ignored
 from xapp_operator.domain.managed_fields import manages_all, unpack_helm_fields
 from xapp_operator.domain.planning.backoff import Backoff
@@ -258,17 +259,15 @@ class DriftDetector:
         if not suspects or self._pause(xapp.key) > 0:
             return
         again = any(map(state.was_compared, suspects))
-        limit = asyncio.Semaphore(MAX_PARALLEL_COMPARISONS)
         comparer = ObjectComparer(xapp, self._kube, self._impersonation.client_for(xapp))
 
         async def compare(each: ReleaseObject) -> bool:
-            async with limit:
-                comparison = await comparer.compare(each, applied[_key_of(each)])
+            comparison = await comparer.compare(each, applied[_key_of(each)])
             if comparison is not None:
                 state.store(each, comparison, at=self._clock.monotonic())
             return comparison is not None and not comparison.denied
 
-        succeeded = await asyncio.gather(*map(compare, suspects[:MAX_OBJECTS]))
+        succeeded = await run_parallel(compare, suspects[:MAX_OBJECTS], at_once=MAX_PARALLEL_COMPARISONS)
         if again:
             self._changes.record_repair(xapp.key, now=self._clock.monotonic())
         if not all(succeeded):

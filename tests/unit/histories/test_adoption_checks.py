@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.charts import chart_archive, chart_archive_manifest
-from tests.support.fakes.api_server import Target
+from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.histories import History, run_history
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import NAMESPACE
@@ -24,6 +24,8 @@ from tests.unit.histories.test_adoption import (
 )
 from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult
 from xapp_operator.config.settings import Settings
+from xapp_operator.kube.transport import ApiRequest
+from xapp_operator.reconcile.stored_releases.object_metadata import MAX_PARALLEL_READS
 
 SECONDS = 20.0
 
@@ -143,6 +145,34 @@ def test_a_chart_that_needs_the_cluster_is_rendered_with_it(settings: Settings, 
         _fail_templates(history, replace(_ENDED, stderr=f"Error: {NOT_RENDERED}\n"))
 
     run_history(settings.model_copy(update={"helm_concurrency": 1}), play, watch=watch)
+
+
+def test_no_object_is_read_once_one_of_them_cannot_be_read(settings: Settings) -> None:
+    template = "\n---\n".join(COMMON.replace("name: common", f"name: many-{number:03}") for number in range(500))
+    failed_at, reads = list[int](), 0
+
+    async def play(history: History) -> None:
+        cluster = history.cluster
+        await _create_owner(history)
+
+        def refuse(request: ApiRequest) -> None:
+            nonlocal reads
+            reads += "/configmaps/many-" in request.path
+            if request.path.endswith("/configmaps/many-007"):
+                failed_at.append(reads)
+                raise Refused(500, "InternalError", "etcdserver: leader changed")
+
+        cluster.refuse = refuse
+        cluster.latency = lambda request: 0.1 if "/configmaps/many-" in request.path else 0.0
+        stored = chart_archive_manifest(chart_archive({"templates/a.yaml": template}, name="many"), namespace=NAMESPACE)
+        cluster.create(stored)
+        archive = {"chartArchiveRef": {"name": stored["metadata"]["name"]}, "digest": stored["spec"]["digest"]}
+        create_other(history, "other", archive=archive, adopt=True)
+        assert await cluster.wait_for(lambda: len(failed_at) > 1, seconds=60.0)
+        assert failed_at[1] - failed_at[0] < 8 + MAX_PARALLEL_READS
+        cluster.edit({"spec": {"suspend": True}}, "other")
+
+    run_history(settings, play)
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])

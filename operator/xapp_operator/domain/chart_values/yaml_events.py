@@ -46,9 +46,9 @@ class YamlReader:
     """The events of one text or stream."""
 
     def __init__(self, source: str | SupportsRead[bytes]) -> None:
-        if isinstance(source, str):
-            source = source.encode("utf-8", "surrogatepass")  # YAMLError for a lone surrogate, not UnicodeEncodeError
-        self.parse_event = yaml.CSafeLoader(source).get_event
+        # Encoded here, a lone surrogate is a YAMLError; PyYAML would raise UnicodeEncodeError.
+        encoded = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
+        self.parse_event = yaml.CSafeLoader(encoded).get_event
 
     def next_event(self) -> Event:
         """Return the next event; StreamEndEvent at the end and after it."""

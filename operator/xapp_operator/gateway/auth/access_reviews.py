@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from cachetools import LRUCache
 
+from xapp_operator.common.parallel import run_parallel
 from xapp_operator.common.single_flight import SingleFlight
 from xapp_operator.errors import ApiOverloaded, ApiUnavailable
 from xapp_operator.gateway.auth.identities import token_digest
@@ -198,29 +199,13 @@ class AccessReviews:
     async def _review_each(
         self, client: KubeClient, key: _ReviewKey, resource: Resource, namespaces: Collection[str]
     ) -> frozenset[str]:
-        allowed: list[str] = []
-        remaining = iter(namespaces)
+        async def review(namespace: str) -> bool:
+            async with self._review_semaphore:
+                return await client.is_allowed(resource, key.verb, namespace=namespace)
 
-        async def review_remaining() -> None:
-            for namespace in remaining:
-                async with self._review_semaphore:
-                    if await client.is_allowed(resource, key.verb, namespace=namespace):
-                        allowed.append(namespace)
-
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(REVIEW_CONCURRENCY, len(namespaces))):
-                    group.create_task(review_remaining())
-        except* Exception as errors:
-            raise first_exception(errors) from None
-        return frozenset(allowed)
+        allowed = await run_parallel(review, namespaces, at_once=REVIEW_CONCURRENCY)
+        return frozenset(each for each, is_allowed in zip(namespaces, allowed, strict=True) if is_allowed)
 
 
 def _denied_recheck_seconds(denied: frozenset[str]) -> float:
     return min(max(REVIEW_SECONDS, len(denied) / DENIED_RECHECKS_PER_SECOND), DENIED_RECHECK_SECONDS_MAX)
-
-
-def first_exception(errors: BaseExceptionGroup[Exception]) -> Exception:
-    """Return the first error of a group of tasks, for callers that expect one."""
-    first = errors.exceptions[0]
-    return first_exception(first) if isinstance(first, BaseExceptionGroup) else first

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
 from xapp_operator.common.fair_slots import FairSlots
+from xapp_operator.common.parallel import run_parallel
 from xapp_operator.domain.caller_groups import group_of_user
 from xapp_operator.errors import MissingRight
-from xapp_operator.gateway.auth.access_reviews import first_exception
 from xapp_operator.gateway.auth.actions import Action, Permission, needed_permissions
 from xapp_operator.gateway.auth.callers import Caller
 
@@ -48,20 +47,11 @@ class PermissionReporter:
 
     async def denied_of(self, caller: Caller, *permissions: Permission) -> frozenset[Permission]:
         """Return those of many permissions that the caller does not have. Raises as `missing_by_action`."""
-        denied: list[Permission] = []
-        remaining = iter(permissions)
         share = group_of_user(caller.user)
 
-        async def review_remaining() -> None:
-            for permission in remaining:
-                async with self._slots.slot(share):
-                    if not await caller.allows(permission):
-                        denied.append(permission)
+        async def review(permission: Permission) -> bool:
+            async with self._slots.slot(share):
+                return await caller.allows(permission)
 
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(REVIEWS_PER_REQUEST, len(permissions))):
-                    group.create_task(review_remaining())
-        except* Exception as errors:
-            raise first_exception(errors) from None
-        return frozenset(denied)
+        allowed = await run_parallel(review, permissions, at_once=REVIEWS_PER_REQUEST)
+        return frozenset(each for each, is_allowed in zip(permissions, allowed, strict=True) if not is_allowed)

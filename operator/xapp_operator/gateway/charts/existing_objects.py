@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from xapp_operator.common.parallel import run_parallel
 from xapp_operator.errors import HelmError, KubeError, NotFound
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.kube.client import KubeClient
@@ -31,15 +32,13 @@ async def find_existing_objects(client: KubeClient, manifest: str, *, namespace:
     except HelmError:
         return {}  # helm says so itself
     found: ExistingObjects = dict.fromkeys((replace(each, expires=False) for each in references), None)
-    slots = asyncio.Semaphore(LOOKED_UP_AT_ONCE)
 
     async def look_up(ref: ObjectRef) -> None:
-        async with slots:
-            found[ref] = await _exists(client, ref, namespace=ref.namespace or namespace)
+        found[ref] = await _exists(client, ref, namespace=ref.namespace or namespace)
 
     try:
         async with asyncio.timeout(LOOKUP_SECONDS):
-            await asyncio.gather(*map(look_up, list(found)[:OBJECTS_LOOKED_UP_MAX]))
+            await run_parallel(look_up, list(found)[:OBJECTS_LOOKED_UP_MAX], at_once=LOOKED_UP_AT_ONCE)
     except TimeoutError:
         pass  # the others are not known
     return found

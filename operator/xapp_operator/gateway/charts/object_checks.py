@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from xapp_operator.api.json import obj, text
+from xapp_operator.common.parallel import run_parallel
 from xapp_operator.common.text import escape_input, shorten_line
 from xapp_operator.errors import AccessDenied, ApiUnavailable, HelmError, KubeError, NotFound
 from xapp_operator.helm.manifest import load_documents, split_documents
@@ -65,15 +66,14 @@ async def check_objects(client: KubeClient, manifest: str, *, namespace: str) ->
         namespace: of objects that name none.
     """
     objects = await asyncio.to_thread(_read_objects, manifest, namespace=namespace)
-    asked, slots = _Asked(), asyncio.Semaphore(CHECKED_AT_ONCE)
+    asked = _Asked()
 
     async def check(one: _Object) -> None:
-        async with slots:
-            await _check_object(client, one, asked=asked)
+        await _check_object(client, one, asked=asked)
 
     try:
         async with asyncio.timeout(CHECK_SECONDS):
-            await asyncio.gather(*(check(one) for one in objects[:OBJECTS_CHECKED_MAX]))
+            await run_parallel(check, objects[:OBJECTS_CHECKED_MAX], at_once=CHECKED_AT_ONCE)
     except (TimeoutError, ApiUnavailable):
         asked.unknown["the API server did not answer in time"] += 1
     skipped = len(objects) - OBJECTS_CHECKED_MAX

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Final
 
 import orjson
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.common.parallel import run_parallel
+from xapp_operator.gateway.auth.access_reviews import REVIEW_CONCURRENCY
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.repository_store import RepositoryEntry
 from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
@@ -22,7 +23,9 @@ async def repository_records(store: XAppRecordStore, caller: Caller, entries: Se
     if len(namespaces) > 1 and await caller.is_allowed("list", namespace=None):
         visible = set(namespaces)
     else:
-        allowed = await asyncio.gather(*(caller.is_allowed("list", namespace=each) for each in namespaces))
+        allowed = await run_parallel(
+            lambda each: caller.is_allowed("list", namespace=each), namespaces, at_once=REVIEW_CONCURRENCY
+        )
         visible = {namespace for namespace, is_allowed in zip(namespaces, allowed, strict=True) if is_allowed}
     return [
         entry.record_json[:-1]

@@ -5,7 +5,6 @@ They are not in memory: there are many, and only logs and health need them.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
@@ -13,6 +12,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from xapp_operator.api.json import JsonObject, items, obj, text
+from xapp_operator.common.parallel import run_parallel
 from xapp_operator.domain.health.health_result import true_condition
 from xapp_operator.gateway.catalog.records import HookObject
 from xapp_operator.kube.client import KubeClient
@@ -66,13 +66,8 @@ async def read_pods(
     reads += [partial(_list_hook_pod, client, namespace=namespace, name=each) for each in hook_pods]
     if cron_jobs:
         reads.append(partial(_list_cron_job_pods, client, cron_jobs, namespace=namespace, name=name))
-    limit = asyncio.Semaphore(READ_CONCURRENCY)
-
-    async def bounded(read: _Read) -> list[JsonObject]:
-        async with limit:
-            return await read()
-
-    found = {pod_name(pod): pod for pods in await asyncio.gather(*map(bounded, reads)) for pod in pods}
+    lists = await run_parallel(lambda read: read(), reads, at_once=READ_CONCURRENCY)
+    found = {pod_name(pod): pod for pods in lists for pod in pods}
     newest = sorted(found.values(), key=lambda pod: text(obj(pod, "metadata"), "creationTimestamp"), reverse=True)
     return sorted(
         newest, key=lambda pod: ("deletionTimestamp" in obj(pod, "metadata"), not true_condition(pod, "Ready"))

@@ -6,11 +6,10 @@ all of its objects are there, nothing has happened to it, and it gets the status
 
 from __future__ import annotations
 
-import asyncio
-
 from xapp_operator.api.json import text
 from xapp_operator.api.models import XApp
 from xapp_operator.common.off_loop import run_sized
+from xapp_operator.common.parallel import run_parallel
 from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.plan_input import (
     DEPLOYED,
@@ -70,14 +69,12 @@ async def _find_deleted(xapp: XApp, revision: int, context: ObserverContext) -> 
     """Return the objects of a revision that do not exist, or are being deleted; not Jobs that expire by themselves."""
     record = await read_release_record(context.kube, xapp.metadata.namespace, xapp.release_name, revision)
     references = await run_sized(len(record.manifest), manifest_inventory, record.manifest)
-    limit = asyncio.Semaphore(MAX_PARALLEL_READS)
 
     async def is_deleted(ref: ObjectRef) -> bool:
-        async with limit:
-            try:
-                return text(await read_object_metadata(xapp, ref, context), "deletionTimestamp") != ""
-            except NotFound:
-                return not ref.expires
+        try:
+            return text(await read_object_metadata(xapp, ref, context), "deletionTimestamp") != ""
+        except NotFound:
+            return not ref.expires
 
-    deleted = await asyncio.gather(*map(is_deleted, references))
+    deleted = await run_parallel(is_deleted, references, at_once=MAX_PARALLEL_READS)
     return tuple(ref for ref, each in zip(references, deleted, strict=True) if each)

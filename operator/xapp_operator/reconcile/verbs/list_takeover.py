@@ -22,6 +22,7 @@ from typing import Final, TypeVar
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import HELM_RELEASE_NAME
 from xapp_operator.common.off_loop import run_sized
+from xapp_operator.common.parallel import run_parallel
 from xapp_operator.common.text import escape_input
 from xapp_operator.domain.drift import EVERYTHING, Path, format_pointer, parse_ignored
 from xapp_operator.domain.replaced_items import ReplacedItem, hand_over
@@ -138,24 +139,23 @@ async def _take_over_objects(
         _log.info("lists not taken over", namespace=namespace, name=request.key[1], error=error.message)
         return False, []
     keys = applied.keys() - _unchanged(request, context) if chosen is None else applied.keys() & {*chosen}
-    limit = asyncio.Semaphore(MAX_PARALLEL_READS)
 
     async def release_one(one: AppliedObject) -> None:
         nonlocal changed
-        async with limit:
-            try:
-                found = await retry_conflicts(lambda: _take_over_object(one, request, context))
-            except (Conflict, NotFound):
-                return
-            except KubeError as error:
-                _log.info("lists not taken over", namespace=namespace, kind=one.reference.kind, error=error.message)
-                return
+        try:
+            found = await retry_conflicts(lambda: _take_over_object(one, request, context))
+        except (Conflict, NotFound):
+            return
+        except KubeError as error:
+            _log.info("lists not taken over", namespace=namespace, kind=one.reference.kind, error=error.message)
+            return
         changed = changed or found.changed
         left.extend(_describe(one, each) for each in found.left)
 
     if len(keys) > MAX_OBJECTS:
         _log.info("some lists not looked at", namespace=namespace, name=request.key[1], objects=len(keys))
-    await asyncio.gather(*(release_one(applied[key]) for key in sorted(keys)[:MAX_OBJECTS]))
+    chosen_objects = [applied[key] for key in sorted(keys)[:MAX_OBJECTS]]
+    await run_parallel(release_one, chosen_objects, at_once=MAX_PARALLEL_READS)
     return changed, left
 
 

@@ -12,6 +12,7 @@ import json
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, LABEL_XAPP
+from xapp_operator.common.parallel import run_parallel
 from xapp_operator.errors import AccessDenied, HelmError, NotFound, XAppError
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.helm.requests import DryRunRequest, RenderResult, TemplateRequest
@@ -30,14 +31,12 @@ async def require_free_objects(
         HelmError: names the first such object and its XApp.
         XAppError: when the chart cannot be rendered, or an object, or what the cluster serves, cannot be read.
     """
-    limit = asyncio.Semaphore(MAX_PARALLEL_READS)
 
     async def find_owner(ref: ObjectRef) -> NamespacedName | None:
-        async with limit:
-            return _other_owner(request, context, await _read_metadata(request, context, ref))
+        return _other_owner(request, context, await _read_metadata(request, context, ref))
 
     references = await _rendered_objects(request, context, inputs, upgrade=upgrade)
-    owners = await asyncio.gather(*map(find_owner, references))
+    owners = await run_parallel(find_owner, references, at_once=MAX_PARALLEL_READS)
     for ref, owner in zip(references, owners, strict=True):
         if owner is not None:
             # Who may install here need not know the XApps of other namespaces.

@@ -219,9 +219,9 @@ def test_an_unterminated_string_is_damaged(text: bytes) -> None:
         decode_release(secret(b"[" + b"," * 600_000 + b'"' + text))
 
 
-@pytest.mark.parametrize("half", ["\ud800", "\udfff"])
-def test_half_a_surrogate_pair_is_read_as_helm_reads_it(half: str) -> None:
-    written = recorded("pending-install", manifest=f"{MANIFEST}# {half}\n", config={half: [half, 2**70]})
+def test_half_a_surrogate_pair_is_read_as_helm_reads_it() -> None:
+    low, high = "\udfff", "\ud800"
+    written = recorded("pending-install", manifest=f"{MANIFEST}# {low}\n", config={high: [low, 2**70]})
     for record in (written, unlock_release(written)):
         release = decode_release(record)
         assert release.manifest == f"{MANIFEST}# \ufffd\n"

@@ -15,6 +15,7 @@ import orjson
 
 from xapp_operator.api.json import Json, JsonObject, text
 from xapp_operator.api.models import HealthStatus, Phase
+from xapp_operator.common.parallel import run_parallel, tasks_together
 from xapp_operator.domain.health.health_result import HealthResult
 from xapp_operator.domain.health.pod_health import workload_root_cause
 from xapp_operator.domain.health.resource_health import ResourceHealth, missing_resource, overall_health
@@ -45,11 +46,13 @@ async def get_health_report(context: XAppContext) -> JsonObject:
     live_objects = context.live_objects
     is_healthy = record.get("health") == HealthStatus.HEALTHY.value
     is_uninstalling = record.get("phase") == Phase.UNINSTALLING.value  # objects are expected to go
-    (unwatched, is_complete), pods, events = await asyncio.gather(
-        _assess_unwatched(context, live_objects, needed=not (is_healthy or is_uninstalling)),
-        _read_pods(context, live_objects),
-        _read_events(context),
-    )
+    async with tasks_together() as group:
+        assessing = group.create_task(
+            _assess_unwatched(context, live_objects, needed=not (is_healthy or is_uninstalling))
+        )
+        reading_pods = group.create_task(_read_pods(context, live_objects))
+        reading_events = group.create_task(_read_events(context))
+    (unwatched, is_complete), pods, events = assessing.result(), reading_pods.result(), reading_events.result()
     results = [*(live.health for live in live_objects), *unwatched]
     results.sort(key=lambda one: (one.kind, one.namespace, one.name))
     shown_pods, shown_events = pods or [], events or []
@@ -131,13 +134,11 @@ async def _assess_unwatched(
     references = await asyncio.to_thread(manifest_inventory, release.manifest)
     known = {(live.health.kind, live.health.name) for live in live_objects}
     unwatched = [ref for ref in references if (ref.kind, ref.name) not in known and not ref.expires]
-    limit = asyncio.Semaphore(LOOKUP_CONCURRENCY)
 
-    async def bounded_assess(ref: ObjectRef) -> ResourceHealth | None:
-        async with limit:
-            return await _assess_object(context, ref, namespace=ref.namespace or context.namespace)
+    async def assess(ref: ObjectRef) -> ResourceHealth | None:
+        return await _assess_object(context, ref, namespace=ref.namespace or context.namespace)
 
-    found = await asyncio.gather(*map(bounded_assess, unwatched[:LOOKUPS_MAX]))
+    found = await run_parallel(assess, unwatched[:LOOKUPS_MAX], at_once=LOOKUP_CONCURRENCY)
     results = [result for result in found if result is not None]
     return results, len(results) == len(unwatched)
 
