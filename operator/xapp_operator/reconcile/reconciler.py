@@ -57,13 +57,14 @@ from xapp_operator.reconcile.status.status_draft import begin_test_run
 from xapp_operator.reconcile.status_reports import StatusReports
 from xapp_operator.reconcile.terminating import note_before_step
 from xapp_operator.reconcile.verbs.deploy import deploy
+from xapp_operator.reconcile.verbs.labelled_objects import delete_orphans
 from xapp_operator.reconcile.verbs.maintenance import run_maintenance
 from xapp_operator.reconcile.verbs.reject import reject
 from xapp_operator.reconcile.verbs.release_records import change_records
 from xapp_operator.reconcile.verbs.rollback import find_rollback_cause, find_rollback_request, rollback
 from xapp_operator.reconcile.verbs.run_tests import end_tests, start_tests, take_test_result
 from xapp_operator.reconcile.verbs.save_repository import save_repository
-from xapp_operator.reconcile.verbs.uninstall import delete_orphans, uninstall
+from xapp_operator.reconcile.verbs.uninstall import uninstall
 from xapp_operator.reconcile.work.source_backoff import SLOW_RECHECK_SECONDS, SourceBackoff
 from xapp_operator.reconcile.work.work_queue import NamespacedName
 from xapp_operator.reconcile.work.xapp_tasks import StepInterrupted

@@ -26,6 +26,7 @@ from xapp_operator.errors import HelmError, ReleaseRecordDamaged, ReleaseRecordT
 from xapp_operator.helm.manifest import load_documents
 from xapp_operator.helm.served_manifest import ServedVersions, with_served_kinds
 
+RELEASE_SECRET_TYPE: Final = "helm.sh/release.v1"  # noqa: S105
 RELEASE_BYTES_MAX: Final = 32 * MIB
 JSON_VALUES_MAX: Final = 500_000
 """56 KB in a Secret can hold ten million values, which take a gigabyte once decoded and stop all requests."""

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from dataclasses import replace
 from typing import Final
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import ReleaseStatus
-from xapp_operator.api.names import HELM_RESOURCE_POLICY, LABEL_XAPP
 from xapp_operator.common.text import format_list
-from xapp_operator.domain.planning.actions import DeleteOrphans, Uninstall
+from xapp_operator.domain.planning.actions import Uninstall
 from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome
 from xapp_operator.errors import (
     AccessDenied,
@@ -28,28 +27,32 @@ from xapp_operator.errors import (
     ReleaseRecordDamaged,
     ReleaseRecordTooLarge,
 )
-from xapp_operator.helm.manifest import is_kept
 from xapp_operator.helm.processes.slots import HelmSlot
+from xapp_operator.helm.releases.release_index import RELEASE_SELECTOR
+from xapp_operator.helm.releases.release_storage import RELEASE_SECRET_TYPE, parse_release_secret_name
 from xapp_operator.helm.requests import LeftObject, LeftReason, UninstallRequest
 from xapp_operator.kube.reader import is_namespace_terminating
-from xapp_operator.kube.resources import SECRETS, Resource
-from xapp_operator.monitor.live_objects import LiveObjectKey
+from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.stored_releases.object_metadata import belongs_to_release
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import fail_attempt, run_step
+from xapp_operator.reconcile.verbs.labelled_objects import KEPT_MESSAGE, delete_labelled_objects
 from xapp_operator.reconcile.verbs.leftovers import SECONDS_MAX, Leftover, delete_objects, find_leftovers_of_older
 from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
 from xapp_operator.reconcile.verbs.unserved_kinds import serve_kinds_of_newest
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
 LEFT_MESSAGES: Final = {
-    LeftReason.KEPT: f"these objects stay, because they have the annotation {HELM_RESOURCE_POLICY}: keep: ",
+    LeftReason.KEPT: KEPT_MESSAGE,
     LeftReason.NOT_OWNED: (
         "these objects stay, because Helm's label and annotations do not say that they belong to the release: "
     ),
     LeftReason.UNVERIFIED: "helm could not verify that these objects are deleted; check them yourself: ",
 }
+OTHER_SECRETS_LEFT: Final = (
+    "these Secrets stay, because they have the labels of Helm's records of the release, but neither the type nor the "
+    "name of one: "
+)
 RECORDS_CAME_BACK: Final = (
     "the release was uninstalled, but there are records of it again: somebody has installed or restored it meanwhile"
 )
@@ -137,126 +140,6 @@ async def _namespace_lost_permissions(request: ReconcileRequest, context: Reconc
     return deleting and await is_namespace_terminating(context.kube, request.namespace)
 
 
-async def delete_orphans(action: DeleteOrphans, request: ReconcileRequest, context: ReconcilerContext) -> None:
-    """Delete the objects of a release whose record is gone; only the cluster-scoped ones unless `action.namespaced`.
-
-    They are found by the operator's label and Helm's annotations, which must both name this release, and deleted with
-    the identity that created them. What stays becomes an event. If it is known which objects the release consists of,
-    only their kinds are searched.
-
-    Raises:
-        KubeError: when the cluster does not answer for a kind; the deletion is tried again until `spec.timeout`.
-    """
-    resources = await context.kube.discovery.cluster_scoped_resources()
-    if action.namespaced:
-        resources = (*await context.kube.discovery.namespaced_resources(), *resources)
-        if context.monitor.has_inventory(request.key):
-            kinds = {kind for kind, _, _ in _known_keys(request, context)}
-            resources = tuple(each for each in resources if each.kind in kinds)
-    await _delete_labelled_objects(request, context, resources)
-    request.draft = replace(request.draft, orphans_deleted=True)
-
-
-async def _delete_labelled_objects(
-    request: ReconcileRequest, context: ReconcilerContext, resources: Iterable[Resource]
-) -> None:
-    """Delete the objects of those kinds that the operator's label and Helm's annotations assign to the release.
-
-    Those that `helm uninstall` keeps because of their annotation stay, and become an event. So does a kind that gave no
-    answer until `spec.timeout` after the deletion.
-
-    Raises:
-        KubeError: names a kind that gave no answer before; the others are done.
-    """
-    kept: list[str] = []
-    denied: list[str] = []
-    unanswered: list[str] = []
-    unlisted: dict[str, str] = {}
-    for resource in resources:
-        try:
-            kept += await _delete_labelled_of_kind(request, context, resource, unlisted)
-        except NotFound:
-            continue
-        except AccessDenied as error:
-            denied.append(error.message)
-        except KubeError as error:
-            unanswered.append(f"{resource.group_resource}: {error.message}")
-    if unanswered and not _has_deletion_timed_out(request, context):
-        raise KubeError(f"not all objects of the release are deleted: {'; '.join(unanswered)}")
-    problems = denied[:1]
-    if unlisted:
-        cause = next(iter(unlisted.values()))
-        problems.append(
-            f"objects of the release in other namespaces may be left: {cause}. Find them with: kubectl get "
-            f"{','.join(unlisted)} --all-namespaces -l {_selector(request)}"
-        )
-    if unanswered:
-        problems.append(f"given up after spec.timeout; check them yourself: {'; '.join(unanswered)}")
-    if kept:
-        names = dict.fromkeys(kept)  # a search of all namespaces finds those in the release's own again
-        problems.append(LEFT_MESSAGES[LeftReason.KEPT] + format_list(names, total=len(names)))
-    for message in problems:
-        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
-
-
-async def _delete_labelled_of_kind(
-    request: ReconcileRequest, context: ReconcilerContext, resource: Resource, unlisted: dict[str, str]
-) -> list[str]:
-    """Delete the objects of one kind; return those that helm keeps, as `Kind/name`.
-
-    The inventory and the watches tell which other namespaces have some. Where no inventory is known, all are searched.
-    A kind that may not be listed there is added to `unlisted`, with the reason.
-    """
-    if not resource.namespaced:
-        return await _delete_labelled_in(request, context, resource, None)
-    kept, monitor = await _delete_labelled_in(request, context, resource, request.namespace), context.monitor
-    namespaces = {key[1] for key in _known_keys(request, context) if key[0] == resource.kind}
-    others: list[str | None] = [*sorted(namespaces - {"", request.namespace})]
-    if not monitor.has_inventory(request.key):
-        others.append(None)
-    for namespace in others:
-        try:
-            kept += await _delete_labelled_in(request, context, resource, namespace)
-        except AccessDenied as error:
-            unlisted[resource.group_resource] = error.message
-    return kept
-
-
-async def _delete_labelled_in(
-    request: ReconcileRequest, context: ReconcilerContext, resource: Resource, namespace: str | None
-) -> list[str]:
-    """Delete the objects of one kind in a namespace, or in all; return those that helm keeps."""
-    client, kept = context.impersonation.client_for(request.xapp), list[str]()
-    found = await client.list(resource, namespace=namespace, label_selector=_selector(request), metadata_only=True)
-    for item in found.items:
-        metadata = obj(item, "metadata")
-        annotations, name = obj(metadata, "annotations"), text(metadata, "name")
-        if not belongs_to_release(request.xapp, annotations):
-            continue
-        if is_kept(annotations):
-            kept.append(f"{resource.kind}/{name}")
-        else:
-            within = text(metadata, "namespace") or None
-            with contextlib.suppress(NotFound):
-                await client.delete(resource, name, namespace=within, uid=text(metadata, "uid"))
-    return kept
-
-
-def _known_keys(request: ReconcileRequest, context: ReconcilerContext) -> set[LiveObjectKey]:
-    """Return the objects that the inventory of the release names, and those that watches show."""
-    monitor = context.monitor
-    return {*monitor.known_objects(request.key), *(each.key for each in monitor.release_objects(request.key))}
-
-
-def _selector(request: ReconcileRequest) -> str:
-    return f"{LABEL_XAPP}={request.xapp.metadata.name}"
-
-
-def _has_deletion_timed_out(request: ReconcileRequest, context: ReconcilerContext) -> bool:
-    deleted_at, timeout = context.deletion_times.get(request.xapp), request.xapp.spec.timeout_seconds
-    return deleted_at is not None and context.clock.now() >= deleted_at + timeout
-
-
 async def _delete_records_left(
     request: ReconcileRequest, context: ReconcilerContext, records: Iterable[JsonObject], known: Container[str]
 ) -> None:
@@ -269,12 +152,32 @@ async def _delete_records_left(
     stored = context.release_watch.revisions(request.namespace, name)
     is_new = any(info.secret_uid not in known for info in stored)  # somebody has installed it anew
     left = {text(metadata, "name"): text(metadata, "uid") for metadata in records}
+    others = await _find_other_secrets(request, context, left)
     for secret, uid in left.items():
-        if uid in known or not is_new:
+        if secret not in others and (uid in known or not is_new):
             with contextlib.suppress(NotFound):
                 await client.delete(SECRETS, secret, namespace=request.namespace, uid=uid)
+    if others:
+        message = OTHER_SECRETS_LEFT + format_list(others, total=len(others))
+        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
     if left:
         await context.release_watch.refresh(request.namespace, name)
+
+
+async def _find_other_secrets(
+    request: ReconcileRequest, context: ReconcilerContext, names: Iterable[str]
+) -> Collection[str]:
+    """Return which of these Secrets are no records of the release: neither their names nor their types say so."""
+    release = request.xapp.release_name
+    unusual = [each for each in names if (parse_release_secret_name(each) or ("",))[0] != release]
+    if not unusual:
+        return ()
+    selector, of_type = f"{RELEASE_SELECTOR},name={release}", f"type={RELEASE_SECRET_TYPE}"
+    listed = await context.kube.list(
+        SECRETS, namespace=request.namespace, label_selector=selector, field_selector=of_type, metadata_only=True
+    )
+    records = {text(obj(each, "metadata"), "name") for each in listed.items}
+    return [each for each in unusual if each not in records]
 
 
 async def _check_newest_record(request: ReconcileRequest, context: ReconcilerContext) -> None:
@@ -305,9 +208,7 @@ async def _uninstall_served_kinds(
         return await context.helm.uninstall(helm_request, slot=slot)
     except ReleaseRecordDamaged:
         # Helm would uninstall what a record says, perhaps another release. The objects are found by their labels.
-        discovery = context.kube.discovery
-        namespaced, cluster_scoped = await discovery.namespaced_resources(), await discovery.cluster_scoped_resources()
-        await _delete_labelled_objects(request, context, (*namespaced, *cluster_scoped))
+        await delete_labelled_objects(request, context)
         return ()
     except KindNotServed as refused:
         await serve_kinds_of_newest(request, context, refused)
