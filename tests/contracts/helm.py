@@ -259,6 +259,22 @@ class HelmContract:
         with pytest.raises(NotFound):
             await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
 
+    @pytest.mark.parametrize("policy", ["keep", "Keep", None])
+    async def test_a_rollback_deletes_what_its_target_has_not_whosever_it_is_unless_it_is_kept(
+        self, helm: HelmSubject, policy: str | None
+    ) -> None:
+        """The annotation of the live object counts, and only if it is exactly this."""
+        await helm.engine.install(helm.request())
+        await helm.engine.upgrade(helm.request(name="other"))
+        annotations: JsonObject = {"helm.sh/resource-policy": policy, "meta.helm.sh/release-name": None}
+        change: JsonObject = {"metadata": {"annotations": annotations}}
+        await helm.kube.patch(CONFIGMAPS, "other", change, namespace=helm.namespace)
+
+        await helm.engine.rollback(helm.rollback(1))
+
+        found = await helm.kube.list(CONFIGMAPS, namespace=helm.namespace, field_selector="metadata.name=other")
+        assert len(found.items) == (policy == "keep")
+
     async def test_helm_deletes_no_revision(self, helm: HelmSubject) -> None:
         """Its own limit is 10 revisions."""
         await helm.engine.install(helm.request())

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.charts import chart_archive
 from tests.support.gateway import GatewayServer
 from tests.support.helm_user import HelmUser
 from tests.support.vendor_charts import drax_chart
@@ -196,3 +197,53 @@ def test_objects_of_an_orphaned_release_are_registered_by_their_labels(
     assert "named hello" in refusal.json()["detail"]
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
     assert xapps.wait_ready("hello")["release"]["revision"] == 1
+
+
+CONFIGMAPS = """\
+{{- range .Values.names }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ . }}"}
+data: {whose: release}
+{{- end }}
+"""
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: "{{ .Release.Name }}"}
+spec:
+  suspend: true
+  completions: {{ .Values.completions }}
+  template:
+    spec: {restartPolicy: Never, containers: [{name: main, image: registry.invalid/main}]}
+"""
+REFUSED = -1
+"""A number with which the API server refuses the Job, after helm has applied the ConfigMaps."""
+
+
+def test_an_automatic_rollback_leaves_an_object_of_a_person_that_the_upgrade_took_over(xapps: XAppClient) -> None:
+    archive = chart_archive({"values.yaml": "completions: 1", "templates/a.yaml": CONFIGMAPS, "templates/b.yaml": JOB})
+
+    def deploy(*names: str, completions: int) -> None:
+        values = {"names": names, "completions": completions}
+        xapps.apply(xapps.uploaded_manifest("hello", archive, values=values, adopt=True))
+
+    deploy("old", completions=1)
+    xapps.wait_ready("hello")
+    labels = {"app": "theirs"}
+    xapps.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "labels": labels}})
+    made = xapps.get("configmap", "theirs")
+    assert made is not None
+    deploy("old", "new", "theirs", completions=REFUSED)
+    assert "rolled back to revision 1" in xapps.wait_stalled("hello")["message"]
+    left = xapps.get("configmap", "theirs")
+    assert left is not None
+    assert left["metadata"]["uid"] == made["metadata"]["uid"]
+    assert left["data"] == {"whose": "release"}  # what it was before is not known
+    assert left["metadata"]["labels"] == labels
+    assert not left["metadata"].get("annotations")
+    assert "new" not in xapps.names("configmap")
+    assert any("ConfigMap/theirs" in each for each in xapps.warnings("LeftBehind"))
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    assert {"theirs", "old"} & {*xapps.names("configmap")} == {"theirs"}

@@ -22,11 +22,13 @@ from tests.support.fakes.helm_records import (
     crd_files,
     identity,
     inherited_labels,
+    is_deletable,
     load_chart,
     load_values,
     manifest_of,
     objects_of,
     owned,
+    owner_of,
     read_history,
     record_secret,
     record_target,
@@ -286,9 +288,9 @@ class FakeHelm:
                 await self._set_status(run, newest, "uninstalling", "Deletion in progress (or silently failed)")
             for each in reversed(objects_of(newest["manifest"])):
                 target = target_of(each, namespace=run.namespace)
-                if self._owner(target) not in ((name, run.namespace), None):
+                if owner_of(self.server, target) not in ((name, run.namespace), None):
                     left.append(f"[{each['kind']}] {target.name}\n")
-                elif self._owner(target) is not None:
+                elif owner_of(self.server, target) is not None:
                     with self._write(run, f"delete {target.plural}"):
                         self.server.delete(target, {})
                     await asyncio.sleep(self.pause)
@@ -426,7 +428,7 @@ class FakeHelm:
         wanted = {identity(each) for each in objects}
         for each in before:
             target = target_of(each, namespace=run.namespace)
-            if identity(each) not in wanted and self._owner(target) is not None:
+            if identity(each) not in wanted and is_deletable(self.server, target):
                 with self._write(run, f"delete {target.plural}"):
                     self.server.delete(target, {})
 
@@ -434,7 +436,7 @@ class FakeHelm:
         for each in objects:
             target = target_of(each, namespace=run.namespace)
             live = self.server.find(target.plural, target.name, namespace=target.namespace)
-            if live is None or "take-ownership" in run.flags or self._owner(target) == (name, run.namespace):
+            if live is None or "take-ownership" in run.flags or owner_of(self.server, target) == (name, run.namespace):
                 continue
             step = "INSTALLATION FAILED: unable to continue with install"
             if run.command == "upgrade":
@@ -443,13 +445,6 @@ class FakeHelm:
                 f'{step}: {target.kind} "{target.name}" in namespace "{run.namespace}" exists and cannot be imported '
                 "into the current release: invalid ownership metadata"
             )
-
-    def _owner(self, target: Target) -> tuple[str, str] | None:
-        live = self.server.find(target.plural, target.name, namespace=target.namespace)
-        if live is None:
-            return None
-        annotations = live["metadata"].get("annotations", {})
-        return annotations.get("meta.helm.sh/release-name"), annotations.get("meta.helm.sh/release-namespace")
 
     # Faults
 

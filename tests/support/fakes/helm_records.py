@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from tests.support.fakes.api_server import Target
+from tests.support.fakes.api_server import FakeApiServer, Target
 from tests.support.fakes.json_patch import Json, merge
 
 SYSTEM_LABELS = ("name", "owner", "status", "version", "createdAt", "modifiedAt")
@@ -196,3 +196,18 @@ def decode_record(secret: Json) -> Json | None:
     except (ValueError, OSError, KeyError):
         return None
     return found
+
+
+def owner_of(server: FakeApiServer, target: Target) -> tuple[str, str] | None:
+    """Return the release and its namespace that an object belongs to; None if it does not exist."""
+    live = server.find(target.plural, target.name, namespace=target.namespace)
+    if live is None:
+        return None
+    annotations = live["metadata"].get("annotations", {})
+    return annotations.get("meta.helm.sh/release-name"), annotations.get("meta.helm.sh/release-namespace")
+
+
+def is_deletable(server: FakeApiServer, target: Target) -> bool:
+    """Return whether an object exists, and does not keep helm from deleting it when a revision has it no more."""
+    live = server.find(target.plural, target.name, namespace=target.namespace)
+    return live is not None and live["metadata"].get("annotations", {}).get("helm.sh/resource-policy") != "keep"

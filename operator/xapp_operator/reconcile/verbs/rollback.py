@@ -35,6 +35,7 @@ from xapp_operator.reconcile.verbs.deploy import run_step
 from xapp_operator.reconcile.verbs.list_takeover import run_with_list_takeover
 from xapp_operator.reconcile.verbs.release_records import label_record
 from xapp_operator.reconcile.verbs.surplus_revisions import delete_surplus
+from xapp_operator.reconcile.verbs.taken_over import keeping_taken_over
 
 
 async def rollback(
@@ -67,7 +68,8 @@ async def rollback(
             timeout=request.xapp.spec.timeout_seconds,
             read_secrets=secrets_reader(request.key, name, context, rollback_to=action.revision),
         )
-        await run_with_list_takeover(request, context, lambda: context.helm.rollback(helm_request, slot=slot))
+        async with keeping_taken_over(request, context, target=action.revision):
+            await run_with_list_takeover(request, context, lambda: context.helm.rollback(helm_request, slot=slot))
 
     def is_made(newest: RevisionInfo) -> bool:
         target = context.release_watch.get_revision(request.namespace, name, action.revision)

@@ -1,0 +1,217 @@
+"""Keeps what `adopt` took over from being deleted by a rollback to a revision from before.
+
+helm deletes what the newest revision has and the target has not, whosever it is. What is older than the revisions since
+the target was made by somebody else. It leaves the release, and has the annotation that helm respects until helm has
+ended (helm 4.3.1, pkg/kube/client.go). If the operator is killed before, the next try removes the annotation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from xapp_operator.api.json import Json, JsonObject, items, obj, text
+from xapp_operator.api.names import (
+    FIELD_MANAGER,
+    HELM_RELEASE_NAME,
+    HELM_RELEASE_NAMESPACE,
+    HELM_RESOURCE_POLICY,
+    LABEL_COMPONENT,
+    LABEL_XAPP,
+    REGISTRATION_LABELS,
+)
+from xapp_operator.common.off_loop import run_sized
+from xapp_operator.common.parallel import run_parallel
+from xapp_operator.common.text import format_list
+from xapp_operator.domain.planning.plan_input import DEPLOYED, SUPERSEDED
+from xapp_operator.errors import AccessDenied, KubeError, NotFound
+from xapp_operator.helm.applied_objects import MANAGED_BY
+from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
+from xapp_operator.helm.releases.release_index import RevisionInfo
+from xapp_operator.kube.resources import Resource
+from xapp_operator.reconcile.object_comparison import retry_conflicts
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.stored_releases.object_metadata import MAX_PARALLEL_READS, belongs_to_release
+from xapp_operator.reconcile.watching.release_watch import read_release_record
+
+_KEEP: Final = "keep"
+
+_ObjectName: TypeAlias = tuple[str, str, str, str]
+"""API group, kind, namespace and name: by these, helm compares two revisions."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """An object with the annotation, perhaps since an earlier try."""
+
+    resource: Resource
+    namespace: str | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rollback:
+    """What a rollback goes back to, and what is on the way.
+
+    `later` are the revisions since the target. `at_risk` are the objects of the newest one that the target has not,
+    `undone` those of the one before the tries to roll back.
+    """
+
+    wanted: Collection[_ObjectName]
+    later: Sequence[RevisionInfo]
+    at_risk: Collection[ObjectRef]
+    undone: Collection[ObjectRef] = ()
+
+
+@asynccontextmanager
+async def keeping_taken_over(
+    request: ReconcileRequest, context: ReconcilerContext, *, target: int
+) -> AsyncIterator[None]:
+    """Let a rollback to `target` delete nothing that `adopt` took over since. An event names what stays.
+
+    Without `adopt`, nothing is read.
+
+    Raises:
+        XAppError: when it is not known what was taken over, or it cannot be kept: then helm must not run.
+    """
+
+    async def end(kept: _Kept) -> None:
+        with suppress(KubeError):
+            await _patch(request, context, kept, {"annotations": {HELM_RESOURCE_POLICY: None}})
+
+    kept: Sequence[_Kept] = ()
+    if request.xapp.spec.adopt and (found := await _look_at_rollback(request, context, target)) is not None:
+        kept = await _keep(request, context, found)
+    try:
+        yield
+    finally:
+        await run_parallel(end, kept, at_once=MAX_PARALLEL_READS)
+
+
+async def _look_at_rollback(request: ReconcileRequest, context: ReconcilerContext, target: int) -> _Rollback | None:
+    """Return what the records tell of a rollback; None if one of them is gone, as helm then says."""
+    namespace, release = request.namespace, request.xapp.release_name
+
+    async def read(revision: int) -> tuple[ObjectRef, ...]:
+        record = await read_release_record(context.kube, namespace, release, revision)
+        return await run_sized(len(record.manifest), manifest_inventory, record.manifest)
+
+    await context.release_watch.refresh(namespace, release)
+    goal = context.release_watch.get_revision(namespace, release, target)
+    later = [each for each in context.release_watch.revisions(namespace, release) if each.revision > target]
+    if goal is None or not later:
+        return None
+    before_tries = [each for each in later if each.attempt != goal.attempt][-1:]  # helm copies the labels of the target
+    try:
+        wanted = {_object_name(each, request) for each in await read(target)}
+        at_risk = await read(later[-1].revision)
+        undone = await read(before_tries[0].revision) if before_tries not in ([], later[-1:]) else ()
+    except NotFound:
+        return None
+    new = dict.fromkeys(each for each in at_risk if _object_name(each, request) not in wanted)
+    old = [each for each in undone if _object_name(each, request) not in wanted and each not in new]
+    return _Rollback(wanted, later, new.keys(), old)
+
+
+def _object_name(ref: ObjectRef, request: ReconcileRequest) -> _ObjectName:
+    group = ref.api_version.rpartition("/")[0]
+    return group, ref.kind, ref.namespace or request.namespace, ref.name
+
+
+async def _keep(request: ReconcileRequest, context: ReconcilerContext, rollback: _Rollback) -> Sequence[_Kept]:
+    """Keep what the revisions since the target have not made, and return it with what an earlier try has kept."""
+    wanted = {(group, kind, name) for group, kind, _, name in rollback.wanted}
+    told: list[str] = []
+
+    async def keep(ref: ObjectRef) -> _Kept | None:
+        try:
+            resource = await context.kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
+            group, kind, _, name = _object_name(ref, request)
+            if not resource.namespaced and (group, kind, name) in wanted:
+                return None
+            kept = await retry_conflicts(lambda: _keep_object(request, context, ref, resource, rollback))
+        except NotFound:
+            return None
+        if kept is not None:
+            told.append(f"{ref.kind}/{ref.name}")
+        return kept
+
+    try:
+        found = await run_parallel(keep, (*rollback.at_risk, *rollback.undone), at_once=MAX_PARALLEL_READS)
+    finally:
+        if told:
+            names = format_list(sorted(told), total=len(told))
+            message = f"the rollback leaves objects that adopt took over, outside of the release: {names}"
+            context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
+    return [each for each in found if each is not None]
+
+
+async def _keep_object(
+    request: ReconcileRequest, context: ReconcilerContext, ref: ObjectRef, resource: Resource, rollback: _Rollback
+) -> _Kept | None:
+    """Keep an object, unless one of the revisions since the target may have made it.
+
+    Raises:
+        NotFound: when it does not exist.
+        Conflict: when it changed meanwhile.
+        KubeError: when it cannot be kept.
+    """
+    client, place = context.impersonation.client_for(request.xapp), ref.namespace or request.namespace
+    kept = _Kept(resource, place if resource.namespaced else None, ref.name)
+    try:
+        live = await client.get(resource, kept.name, namespace=kept.namespace, metadata_only=True)
+    except AccessDenied:
+        return None  # helm cannot read it either, and deletes only what it has read
+    metadata = obj(live, "metadata")
+    if text(metadata, "deletionTimestamp") or _made_since(rollback, metadata, request):
+        return None
+    if text(obj(metadata, "annotations"), HELM_RESOURCE_POLICY) == _KEEP:
+        return kept if _is_our_policy(metadata) else None
+    if ref not in rollback.at_risk:
+        return None
+    labels, annotations = _without_release(metadata, request)
+    annotations[HELM_RESOURCE_POLICY] = _KEEP
+    version: JsonObject = {each: metadata.get(each) for each in ("uid", "resourceVersion")}
+    await _patch(request, context, kept, {**version, "labels": labels, "annotations": annotations})
+    return kept
+
+
+def _made_since(rollback: _Rollback, metadata: JsonObject, request: ReconcileRequest) -> bool:
+    """Return whether an object was created while helm worked on one of the revisions since the target."""
+    made = text(metadata, "creationTimestamp")
+    created = datetime.fromisoformat(made).timestamp() if made else 0.0
+    for each in rollback.later:
+        end: float = each.modified
+        if each.status in (DEPLOYED, SUPERSEDED) and each is not rollback.later[-1]:  # written again since
+            end = min(end, each.created + request.xapp.spec.timeout_seconds)
+        if each.created <= created <= end:
+            return True
+    return False
+
+
+def _is_our_policy(metadata: JsonObject) -> bool:
+    """Return whether this operator has written the annotation."""
+    written = [each for each in items(metadata, "managedFields") if text(each, "manager") == FIELD_MANAGER]
+    fields = (obj(obj(obj(each, "fieldsV1"), "f:metadata"), "f:annotations") for each in written)
+    return any(f"f:{HELM_RESOURCE_POLICY}" in each for each in fields)
+
+
+def _without_release(metadata: JsonObject, request: ReconcileRequest) -> tuple[JsonObject, JsonObject]:
+    """Return the changes of labels and annotations that take an object out of the release, if it is in it."""
+    labels, annotations = dict[str, Json](), dict[str, Json]()
+    if belongs_to_release(request.xapp, obj(metadata, "annotations")):
+        annotations = {HELM_RELEASE_NAME: None, HELM_RELEASE_NAMESPACE: None}
+        if text(obj(metadata, "labels"), MANAGED_BY) == "Helm":
+            labels[MANAGED_BY] = None
+    if text(obj(metadata, "labels"), LABEL_XAPP) == request.key[1]:
+        labels |= dict.fromkeys((*REGISTRATION_LABELS, LABEL_COMPONENT))
+        annotations |= dict.fromkeys(REGISTRATION_LABELS)  # those whose texts are no values of labels
+    return labels, annotations
+
+
+async def _patch(request: ReconcileRequest, context: ReconcilerContext, kept: _Kept, metadata: JsonObject) -> None:
+    client = context.impersonation.client_for(request.xapp)
+    await client.patch(kept.resource, kept.name, {"metadata": metadata}, namespace=kept.namespace)
