@@ -66,17 +66,19 @@ def load_documents(manifest: str) -> Iterator[JsonObject]:
         nodes = builder.nodes
 
 
-def manifest_inventory(manifest: str) -> tuple[ObjectRef, ...]:
+def manifest_inventory(manifest: str, *, with_kept: bool = True) -> tuple[ObjectRef, ...]:
     """Return the objects of `manifest`, and those in its lists, in order and each once; a manifest has no hooks.
+
+    Without those that `helm uninstall` keeps, unless `with_kept`.
 
     Raises:
         HelmError: when a document cannot be read, or there are more than 10,000 objects.
     """
     found: dict[ObjectRef, None] = {}
-    for number, one in enumerate(manifest_objects(manifest)):
+    for number, (one, kept) in enumerate(uninstalled_objects(manifest)):
         if number >= OBJECTS_MAX:
             raise HelmError(f"the release's manifest has more than {OBJECTS_MAX} objects: make the chart smaller")
-        reference = object_reference(one)
+        reference = object_reference(one) if with_kept or not kept else None
         if reference is not None:
             found.setdefault(reference)
     return tuple(found)

@@ -203,7 +203,7 @@ class Observer:
         if context.leftover_backoff.next_repair_at(key) > context.clock.monotonic():
             return False
         revisions, clean = context.release_watch.revisions(key[0], xapp.release_name), context.clean_points.get(key)
-        return key in context.noted_objects or bool(revisions_with_leftovers(revisions, xapp=key[1], clean=clean))
+        return key in context.noted_objects or bool(revisions_with_leftovers(revisions, clean=clean))
 
     async def _read_deployed_release(
         self, xapp: XApp, draft: StatusDraft, known: _KnownRelease, release: ObservedRelease

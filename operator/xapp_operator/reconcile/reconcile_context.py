@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.api.models import XApp
@@ -47,14 +47,18 @@ class TemplateRenderer(Protocol):
         """Return the rendered manifest."""
 
 
+Lifetime: TypeAlias = tuple[float, float]
+"""The first and the last second of a time, since the epoch."""
+
+
 @dataclass(slots=True)
 class NamedObjects:
     """Objects that manifests name, by kind, name and namespace; and kind and name of the hooks beside them.
 
-    With each object comes when the first record that names it was created, in seconds since the epoch.
+    With each object come the lifetimes of the revisions that name it.
     """
 
-    objects: dict[tuple[str, str, str], tuple[ObjectRef, int]] = field(default_factory=dict)
+    objects: dict[tuple[str, str, str], tuple[ObjectRef, tuple[Lifetime, ...]]] = field(default_factory=dict)
     hooks: set[tuple[str, str]] = field(default_factory=set)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.charts import chart_archive
@@ -29,9 +31,9 @@ REFUSED = -1
 """A number with which the API server refuses the Job, after helm has created the ConfigMap."""
 
 
-def _deploy(xapps: XAppClient, tag: str, *, completions: int = 1) -> None:
+def _deploy(xapps: XAppClient, tag: str, *, completions: int = 1, **spec: Any) -> None:
     values = {"tag": tag, "completions": completions}
-    xapps.apply(xapps.uploaded_manifest("hello", ARCHIVE, values=values, upgrade={"onFailure": "none"}))
+    xapps.apply(xapps.uploaded_manifest("hello", ARCHIVE, values=values, upgrade={"onFailure": "none"}, **spec))
 
 
 def _configmaps(xapps: XAppClient) -> list[str]:
@@ -52,6 +54,23 @@ def test_the_next_upgrade_takes_what_the_failed_one_has_created(xapps: XAppClien
     xapps.wait_ready("hello")
     xapps.wait_until(lambda: _configmaps(xapps) == ["hello-three"], what="hello-two to be gone")
     xapps.wait_until(lambda: "LeftoversDeleted" in xapps.event_reasons(), what="the event")
+
+
+def test_a_rollback_takes_what_the_revision_before_the_failed_one_had(xapps: XAppClient) -> None:
+    """helm compares its target with the failed revision only. That one is beyond maxHistory after it."""
+    for tag in ("one", "two"):
+        _deploy(xapps, tag, maxHistory=3)
+        xapps.wait_ready("hello")
+    _deploy(xapps, "three", completions=REFUSED, maxHistory=3)
+    xapps.wait_stalled("hello")
+    xapps.kubectl("annotate", "xapp/hello", "xapp-operator.io/rollback-to=1")
+    xapps.wait_until(lambda: _configmaps(xapps) == ["hello-one"], what="hello-two to be gone")
+    xapps.wait_until(lambda: _revisions(xapps) == [1, 2, 4], what="the failed revision to be gone")
+
+
+def _revisions(xapps: XAppClient) -> list[int]:
+    listed = xapps.kubectl("get", "secrets", "-l", "owner=helm", "-o", "jsonpath={.items[*].metadata.labels.version}")
+    return sorted(map(int, listed.split()))
 
 
 def test_a_deletion_takes_the_objects_of_all_revisions(xapps: XAppClient) -> None:

@@ -208,19 +208,18 @@ class CleanPoint:
 
 
 def revisions_with_leftovers(
-    revisions: Sequence[RevisionInfo], *, xapp: str, clean: CleanPoint | None
+    revisions: Sequence[RevisionInfo], *, clean: CleanPoint | None
 ) -> tuple[RevisionInfo, ...]:
-    """Return the revisions of `xapp` before the newest whose objects helm may have left; none if none can have failed.
+    """Return the revisions before the newest whose objects helm may have left; none if none can have failed.
 
     Args:
-        revisions: oldest first. Those of persons do not count.
-        xapp: the name of the XApp.
+        revisions: oldest first. Those of persons do not count; those of an XApp that had the release before do.
         clean: from when on nothing was left, if that is known. What ended late since then may have left something.
     """
     point = clean or CleanPoint()
     first = next((each.revision for each in revisions if each.secret_uid == point.uid), 0)
     late = {each.revision for each in revisions if each.late_version > point.version}
-    recent = [each for each in revisions if each.xapp == xapp and (each.revision >= first or each.revision in late)]
+    recent = [each for each in revisions if each.xapp and (each.revision >= first or each.revision in late)]
     doubtful = late | _copied_revisions(revisions)
     if all(each.status == DEPLOYED or (each.status == SUPERSEDED and each.revision not in doubtful) for each in recent):
         return ()

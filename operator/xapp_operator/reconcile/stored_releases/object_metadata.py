@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import datetime
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
@@ -30,3 +32,14 @@ def belongs_to_release(xapp: XApp, annotations: JsonObject) -> bool:
     """Return whether Helm's annotations assign an object to the XApp's release."""
     owner = text(annotations, HELM_RELEASE_NAMESPACE), text(annotations, HELM_RELEASE_NAME)
     return owner == (xapp.metadata.namespace, xapp.release_name)
+
+
+def creation_time(metadata: JsonObject) -> float:
+    """Return when an object was created, in seconds since the epoch; not a number if that is not known.
+
+    Aggregated API servers serve objects without it.
+    """
+    try:
+        return datetime.fromisoformat(text(metadata, "creationTimestamp")).timestamp()
+    except ValueError:
+        return math.nan

@@ -34,10 +34,11 @@ from xapp_operator.helm.requests import LeftObject, LeftReason, UninstallRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.stored_releases.left_objects import LeftObjects
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import fail_attempt, run_step
 from xapp_operator.reconcile.verbs.labelled_objects import KEPT_MESSAGE, delete_labelled_objects
-from xapp_operator.reconcile.verbs.leftovers import SECONDS_MAX, Leftover, delete_objects, find_leftovers_of_older
+from xapp_operator.reconcile.verbs.leftovers import SECONDS_MAX, delete_objects, find_leftovers_of_older
 from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
 from xapp_operator.reconcile.verbs.unserved_kinds import serve_kinds_of_newest
 from xapp_operator.reconcile.watching.release_watch import read_release_record
@@ -90,7 +91,7 @@ async def uninstall(
         no_hooks=not action.hooks,
         read_secrets=secrets_reader(request.key, name, context),
     )
-    leftovers = list[Leftover]()
+    leftovers = list[LeftObjects]()
     attempt, left = await run_step(
         request,
         context,
@@ -105,7 +106,8 @@ async def uninstall(
         _tell_left_objects(left, request, context)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SECONDS_MAX):
-                await delete_objects(request, context, leftovers)
+                for each in leftovers:
+                    await delete_objects(request, context, each)
     request.draft = replace(request.draft, attempt=attempt)
     denied = attempt.outcome is AttemptOutcome.FAILED and attempt.reason == Reason.ACCESS_DENIED
     if denied and await _namespace_lost_permissions(request, context):
@@ -197,14 +199,14 @@ async def _uninstall_served_kinds(
     context: ReconcilerContext,
     helm_request: UninstallRequest,
     slot: HelmSlot,
-    leftovers: list[Leftover],
+    leftovers: list[LeftObjects],
 ) -> tuple[LeftObject, ...]:
     """Uninstall the release; what helm will leave of older revisions is added to `leftovers` before."""
     if not helm_request.no_hooks and request.draft.test is not None:
         await delete_test_objects(request, context, request.draft.test.revision)
     try:
         await _check_newest_record(request, context)
-        leftovers[:] = await find_leftovers_of_older(request, context)
+        leftovers[:] = [await find_leftovers_of_older(request, context)]
         return await context.helm.uninstall(helm_request, slot=slot)
     except ReleaseRecordDamaged:
         # Helm would uninstall what a record says, perhaps another release. The objects are found by their labels.

@@ -296,8 +296,9 @@ def test_revisions_may_have_leftovers_if_one_failed_or_may_have(
     ]
     revisions = index_of(*records).revisions(("ric", "hello"))
     point = CleanPoint(clean, version=200) if clean else None
-    assert [one.revision for one in revisions_with_leftovers(revisions, xapp="hello", clean=point)] == found
-    assert revisions_with_leftovers(revisions, xapp="other", clean=point) == ()
+    assert [one.revision for one in revisions_with_leftovers(revisions, clean=point)] == found
+    persons = tuple(replace(one, xapp="") for one in revisions)
+    assert revisions_with_leftovers(persons, clean=point) == ()
 
 
 @pytest.mark.parametrize(("version", "found"), [(249, [2, 3]), (250, [])])
@@ -308,7 +309,7 @@ def test_a_revision_that_ended_late_may_have_leftovers_until_they_were_looked_fo
     records = [record(number, status=status, xapp="hello", attempt=str(number)) for number, status in names.items()]
     stored = index_of(*records).revisions(("ric", "hello"))
     revisions = tuple(replace(each, late_version=250) if each.revision == 2 else each for each in stored)
-    found_now = revisions_with_leftovers(revisions, xapp="hello", clean=CleanPoint("uid-3", version))
+    found_now = revisions_with_leftovers(revisions, clean=CleanPoint("uid-3", version))
     assert [one.revision for one in found_now] == found
     assert CleanPoint.at(revisions) == CleanPoint("uid-4", 104)
 
