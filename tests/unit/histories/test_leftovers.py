@@ -226,6 +226,27 @@ def test_a_revision_beyond_the_history_stays_until_what_helm_has_left_is_deleted
     run_history(settings, play)
 
 
+def test_the_last_good_revision_stays_when_the_one_that_was_killed_is_deleted(settings: Settings) -> None:
+    """The upgrade that follows becomes unhealthy soon after, so the next one that fails must return to the first."""
+
+    async def play(history: History) -> None:
+        await install(history, maxHistory=1, timeout="10s")
+        history.cluster.helm.faults = [Fault("", 3)]
+        history.set_tag("two")
+        await history.cluster.wait(1.0)
+        history.set_tag("three")
+        await history.cluster.wait(12.0)
+        assert list(history.cluster.revisions) == [1, 3]
+        history.cluster.crash()
+        await history.cluster.wait(SECONDS)
+        history.cluster.outage = False
+        history.set_tag(BROKEN)
+        await history.cluster.wait(120.0)
+        assert history.deployed_tags == ["one"]
+
+    run_history(settings, play)
+
+
 def test_a_deletion_in_the_middle_of_an_upgrade_takes_the_objects_of_both(settings: Settings) -> None:
     async def play(history: History) -> None:
         await install(history)

@@ -83,6 +83,25 @@ def test_what_a_person_made_between_two_tries_stays(settings: Settings) -> None:
     run_history(settings, play)
 
 
+@pytest.mark.parametrize("adopt", [False, True])
+def test_what_earlier_revisions_have_made_goes(settings: Settings, adopt: bool) -> None:
+    """It is older than the last revision after which nothing was left."""
+
+    async def play(history: History) -> None:
+        plain = await install_plain(history, adopt=adopt, maxHistory=20)
+        fail(history, "two")
+        both = store(history, a=NAMED, b=CONFIGMAP)
+        for tag in ("three", "one", "two", "three"):  # after the failure, the next one is such a revision
+            await upgrade(history, tag, archive=both)
+        await upgrade(history, "two", archive=plain)
+        assert [history.cluster.revisions[each] for each in (4, 6)] == ["failed", "failed"]
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(SECONDS)
+        assert configmaps(history) == ["hello-one"]
+
+    run_history(settings, play)
+
+
 def test_what_another_tool_manages_now_stays(settings: Settings) -> None:
     async def play(history: History) -> None:
         plain = await install_plain(history)

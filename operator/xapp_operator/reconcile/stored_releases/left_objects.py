@@ -6,6 +6,7 @@ revision has created stays.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -81,6 +82,8 @@ async def find_left_objects(
             continue
         except HelmError as error:
             unknown.append(f"revision {each.revision}: {error.message}")
+    if request.xapp.spec.adopt:
+        await _add_earlier_lifetimes(left, request, context)
     names = kept.hooks | {(kind, name) for kind, name, _ in kept.objects}
     found = [
         Leftover(ref, lifetimes, namespaced_only=key[:2] in names)
@@ -88,6 +91,21 @@ async def find_left_objects(
         if key not in kept.objects and key[:2] not in kept.hooks
     ]
     return LeftObjects(found, unknown)
+
+
+async def _add_earlier_lifetimes(left: NamedObjects, request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Add when revisions before the older ones that were read can have made what is left."""
+    stored = context.release_watch.revisions(request.namespace, request.xapp.release_name)
+    first = min((each.revision for each in older_revisions(request, context)), default=0)
+    earlier = NamedObjects()
+    for each in stored:
+        if each.revision < first:
+            with contextlib.suppress(NotFound, HelmError):
+                await add_objects(earlier, request, context, each)
+    for key, (_, lifetimes) in earlier.objects.items():
+        if key in left.objects:
+            ref, known = left.objects[key]
+            left.objects[key] = (ref, (*lifetimes, *known))
 
 
 async def add_objects(
@@ -106,7 +124,9 @@ async def add_objects(
     """
     record = await read_release_record(context.kube, request.namespace, request.xapp.release_name, info.revision)
     references = await run_sized(len(record.manifest), manifest_inventory, record.manifest, with_kept=with_kept)
-    lifetime = _lifetime(info, context.release_watch.revisions(request.namespace, request.xapp.release_name))
+    stored = context.release_watch.revisions(request.namespace, request.xapp.release_name)
+    is_first = info.revision > 1 and info in older_revisions(request, context)[:1]
+    lifetime = _lifetime(info, stored, has_past=is_first and not request.xapp.spec.adopt)
     for ref in references:
         key = ref.kind, ref.name, ref.namespace or request.namespace
         _, lifetimes = named.objects.get(key, (ref, ()))
@@ -115,12 +135,14 @@ async def add_objects(
     return len(record.manifest)
 
 
-def _lifetime(info: RevisionInfo, stored: Sequence[RevisionInfo]) -> Lifetime:
+def _lifetime(info: RevisionInfo, stored: Sequence[RevisionInfo], *, has_past: bool) -> Lifetime:
     """Return the times between which helm, or a correction of drift, may have made objects of a revision.
 
     A failed revision makes none after its end. A person may have made an object then, which the next one takes over.
+    What a revision that `has_past` names, those before it may have made.
     """
+    created = 0.0 if has_past else info.created
     if info.late_version:  # its helm ended after that of a newer revision
-        return info.created, math.inf
+        return created, math.inf
     following = next((each.created for each in stored if each.revision > info.revision), math.inf)
-    return info.created, min(info.modified, following) if info.status == FAILED else following
+    return created, min(info.modified, following) if info.status == FAILED else following

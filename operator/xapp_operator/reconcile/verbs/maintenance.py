@@ -19,7 +19,7 @@ from xapp_operator.reconcile.verbs.correct_drift import correct_drift
 from xapp_operator.reconcile.verbs.leftovers import SECONDS_MAX, delete_leftovers
 from xapp_operator.reconcile.verbs.recreate import recreate
 from xapp_operator.reconcile.verbs.repair_labels import repair_labels
-from xapp_operator.reconcile.verbs.surplus_revisions import delete_surplus
+from xapp_operator.reconcile.verbs.surplus_revisions import delete_surplus, find_previous_good
 
 OWNERS_NOT_WRITTEN: Final = "ArchiveOwnersNotWritten"
 """The reason of the event, unless a right is missing."""
@@ -55,7 +55,7 @@ async def _delete_leftovers(request: ReconcileRequest, context: ReconcilerContex
     """
     try:
         await delete_leftovers(request, context)
-        await delete_surplus(request, context)
+        await delete_surplus(request, context, rollback_target=find_previous_good(request, context))
     except (KubeError, TimeoutError) as error:
         cause = error.message if isinstance(error, KubeError) else f"not all were looked at within {SECONDS_MAX:g} s"
         message = f"objects of revisions that failed may be left; this is tried again: {cause}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xapp_operator.domain.planning.plan_input import SUPERSEDED
 from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.helm.releases.release_index import RevisionInfo, revisions_to_prune
 from xapp_operator.helm.releases.release_storage import release_secret_name
@@ -9,6 +10,17 @@ from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status.revision_history import find_never_healthy
 from xapp_operator.reconcile.verbs.leftovers import prunable
+
+
+def find_previous_good(request: ReconcileRequest, context: ReconcilerContext) -> int | None:
+    """Return the newest revision before the one in force that may have been healthy: it must be there to return to.
+
+    The history of the status does not tell it with a `maxHistory` of 1.
+    """
+    older = context.release_watch.revisions(request.namespace, request.xapp.release_name)[:-1]
+    unhealthy = find_never_healthy((each.revision for each in older), request.draft.history)
+    good = (each for each in reversed(older) if each.status == SUPERSEDED and each.revision not in unhealthy)
+    return next((each.revision for each in good), None)
 
 
 async def delete_surplus(
