@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import yaml
 
 from tests.contracts.helm import CHART, HOOK, HelmSubject
 from tests.support.charts import chart_archive
-from xapp_operator.api.json import JsonObject
+from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.helm.labelling.manifest_labels import ObjectMetadata
+from xapp_operator.helm.releases.release_storage import decode_release
 from xapp_operator.helm.requests import DryRunRequest, TemplateRequest
 from xapp_operator.kube.resources import CONFIGMAPS
 
@@ -20,6 +23,7 @@ kind: CustomResourceDefinition
 metadata:
   name: crontabs.example.com
 """
+LABELLED = ObjectMetadata({"xapp-operator.io/xapp": "hello"}, {})
 
 
 @pytest.fixture
@@ -88,3 +92,18 @@ class HelmRenderingContract:
         )
         assert _kinds(rendered.hooks) == ["Pod"]
         assert (await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace), await helm.secrets()) == before
+
+    async def test_labels_come_with_the_objects_and_are_stored(self, helm: HelmSubject) -> None:
+        """helm passes what it has rendered to its post-renderer, and applies and stores what comes back."""
+        request = helm.request(object_metadata=LABELLED)
+        installed = await helm.engine.install(request)
+        upgraded = await helm.engine.upgrade(replace(request, labels={"xapp-operator.io/attempt": "2"}))
+
+        for result in (installed, upgraded):
+            assert result.labelled
+            rendered = [each for each in yaml.safe_load_all(result.manifest) if each]
+            assert [each["metadata"]["labels"]["xapp-operator.io/xapp"] for each in rendered] == ["hello", "hello"]
+        found = await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
+        assert obj(obj(found, "metadata"), "labels")["xapp-operator.io/xapp"] == "hello"
+        records = [decode_release(each) for each in await helm.secrets()]
+        assert [each.manifest.strip() for each in records] == [installed.manifest.strip(), upgraded.manifest.strip()]

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NoReturn
 
 import yaml
 
 from tests.support.fakes.api_server import FakeApiServer, Refused, Target, target_of
+from tests.support.fakes.helm_arguments import parse_arguments
 from tests.support.fakes.helm_records import (
     crd_files,
     identity,
@@ -36,13 +38,13 @@ from tests.support.fakes.helm_records import (
     split_hooks,
 )
 from tests.support.fakes.json_patch import Json
+from tests.support.fakes.post_renderer import post_render
 from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult
 from xapp_operator.common.clock import SYSTEM_CLOCK, Clock
 
 PENDING = ("pending-install", "pending-upgrade", "pending-rollback")
 PURGE_FAILED = "uninstall: Failed to purge the release"
 HOOK_POLL_SECONDS = 0.1
-_LAUNCHER_ARGUMENTS = 5
 
 
 class HelmFailed(Exception):
@@ -84,6 +86,7 @@ class _Run:
     flags: dict[str, str]
     values: Json
     fault: Fault | None
+    folder: Path
     writes: int = 0
     record: Json | None = None
     """The release in progress, which helm marks as failed when it gets SIGTERM."""
@@ -98,6 +101,8 @@ class FakeHelm:
     clock: Clock = SYSTEM_CLOCK
     pause: float = 0.0
     """Seconds between two writes."""
+    post_renders: bool = False
+    """Whether labels come with the objects. Otherwise the operator adds them, as after a helm that cannot do it."""
     last_breath: float = 0.0
     """Seconds that a process still lives after SIGTERM."""
     around_write: Callable[[str], Callable[[], None]] = lambda _: lambda: None
@@ -150,22 +155,9 @@ class FakeHelm:
                 self.running.discard(run.positional[0])
 
     def _parse(self, command: Command) -> _Run:
-        arguments = command.arguments
-        if arguments[0] == "-I":  # the launcher of the sandbox, its rules, and the program
-            arguments = arguments[_LAUNCHER_ARGUMENTS:]
-        name, *rest = arguments
-        flags, positional = {}, list[str]()
-        end = rest.index("--") if "--" in rest else len(rest)
-        for each in rest[:end]:
-            key, _, value = each.partition("=")
-            if key.startswith("--"):
-                flags[key[2:]] = value
-            else:
-                positional.append(each)
-        positional += rest[end + 1 :]
+        name, positional, flags = parse_arguments(command.arguments)
         values = load_values(command.stdin if isinstance(command.stdin, bytes) else b"")
-        name = "dry_run" if "dry-run" in flags else name
-        return _Run(name, flags.get("namespace", ""), positional, flags, values, None)
+        return _Run(name, flags.get("namespace", ""), positional, flags, values, None, command.working_folder)
 
     # Commands
 
@@ -204,6 +196,7 @@ class FakeHelm:
         if history and not ("replace" in run.flags and history[-1]["info"]["status"] in ("uninstalled", "failed")):
             raise HelmFailed("INSTALLATION FAILED: release name check failed: cannot reuse a name that is still in use")
         record = self._new_record(run, name, path, status="pending-install", description="Initial install underway")
+        await self._post_render(run, record)
         objects = objects_of(record["manifest"])
         self._check_owners(run, name, objects)
         if history:
@@ -233,6 +226,7 @@ class FakeHelm:
             raise HelmFailed(f'UPGRADE FAILED: "{name}" has no deployed releases')
         current = deployed[-1] if deployed else last
         record = self._new_record(run, name, path, status="pending-upgrade", description="Preparing upgrade")
+        await self._post_render(run, record)
         record["version"] = last["version"] + 1
         record["info"]["first_deployed"] = current["info"]["first_deployed"]
         stored = self.server.get(record_target(run.namespace, name, last["version"]))["metadata"]["labels"]
@@ -374,6 +368,13 @@ class FakeHelm:
             "apply_method": "ssa",
         }
 
+    async def _post_render(self, run: _Run, record: Json) -> None:
+        if not (self.post_renders and "post-renderer" in run.flags):
+            return
+        record["manifest"] = await post_render(run.folder, record["manifest"])
+        if not record["manifest"]:
+            raise HelmFailed(f"{run.command.upper()} FAILED: error while running post render on files: empty")
+
     def _history(self, namespace: str, name: str, *, missing_ok: bool = False) -> list[Json]:
         found = read_history(self.server.all("secrets"), namespace, name)
         if not (found or missing_ok):
@@ -481,8 +482,7 @@ def _set_done(run: _Run, *, done: bool) -> None:
         run.step.done = True
 
 
-class _Killed(Exception):
-    """This helm gets SIGKILL."""
+class _Killed(Exception): ...
 
 
 def _fail(fault: Fault) -> NoReturn:

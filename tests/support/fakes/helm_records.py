@@ -129,7 +129,7 @@ def owned(body: Json, release: str, namespace: str) -> Json:
             **metadata,
             "labels": {**metadata.get("labels", {}), "app.kubernetes.io/managed-by": "Helm"},
             "annotations": {
-                **metadata.get("annotations", {}),
+                **(metadata.get("annotations") or {}),
                 "meta.helm.sh/release-name": release,
                 "meta.helm.sh/release-namespace": namespace,
             },

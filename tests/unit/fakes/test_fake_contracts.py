@@ -78,7 +78,7 @@ def namespace() -> str:
 
 @pytest.fixture
 def fake_helm(server: FakeApiServer) -> FakeHelm:
-    return FakeHelm(server)
+    return FakeHelm(server, post_renders=True)
 
 
 @pytest.fixture
