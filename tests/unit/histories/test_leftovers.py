@@ -365,20 +365,27 @@ def _refuse_and_set(tag: str) -> Callable[[History], None]:
     return act
 
 
+def label_with_helm(history: History) -> None:
+    """Let labels come with the objects, and the watches be quick enough to show that."""
+    history.cluster.helm.post_renders = True
+    history.cluster.server.lag = 0.05
+
+
 _refused_tags = events_of("refused tag", _refuse_and_set, ["two", "three"], pauses=[3.0, 12.0])
 
 
-@must_occur(killed=3, failed_step=10, deleted=3, gone=3)
+@must_occur(killed=3, failed_step=10, deleted=3, gone=3, labelled=10)
 @HISTORIES
 @given(
     remedy=st.sampled_from(["none", "none", "rollback"]),
     max_history=st.sampled_from([1, 2, 3, 10]),
+    labelled=st.booleans(),
     happened=scripts(
         tags, *[_refused_tags] * 3, changes, kills, rollbacks, rollbacks, requests, restarts, deletions, many=5
     ),
 )
 def test_every_object_is_one_of_the_revision_in_force(
-    settings: Settings, remedy: str, max_history: int, happened: list[ScriptedEvent]
+    settings: Settings, remedy: str, max_history: int, labelled: bool, happened: list[ScriptedEvent]
 ) -> None:
     """The check of all histories sees it, because each tag has an object of its own."""
 
@@ -388,7 +395,7 @@ def test_every_object_is_one_of_the_revision_in_force(
             event.act(history)
             await history.cluster.wait(event.pause)
 
-    history = run_history(settings, play)
+    history = run_history(settings, play, watch=label_with_helm if labelled else lambda _: None)
     if history.cluster.lives > 1:
         occurred("killed")
     if any(not step.done for step in history.helm_steps):
@@ -397,3 +404,5 @@ def test_every_object_is_one_of_the_revision_in_force(
         occurred("deleted")
     if history.outcome == "gone":
         occurred("gone")
+    if labelled:
+        occurred("labelled")
