@@ -355,7 +355,7 @@ class HelmContract:
 
         left = await helm.engine.uninstall(helm.uninstall)
 
-        assert [(each.name, each.reason) for each in left] == [("ConfigMap/hello", "not owned")]
+        assert [(each.name, each.reason) for each in left or ()] == [("ConfigMap/hello", "not owned")]
         assert await helm.statuses() == {}
         await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
         with pytest.raises(NotFound):

@@ -31,7 +31,6 @@ from xapp_operator.helm.processes.slots import HelmSlot, SlotCounts
 from xapp_operator.helm.processes.workspace import Workspace, reap_orphans
 from xapp_operator.helm.requests import (
     DryRunRequest,
-    LeftObject,
     RecordedOperation,
     ReleaseOperation,
     ReleaseRequest,
@@ -41,6 +40,7 @@ from xapp_operator.helm.requests import (
     TemplateRequest,
     TestRequest,
     UninstallRequest,
+    UninstallResult,
     VerifiedArchive,
     VerifyRequest,
 )
@@ -187,8 +187,8 @@ class HelmEngine:
         """
         await self._run_checked(_release_call(arguments.rollback(request), request), slot=slot)
 
-    async def uninstall(self, request: UninstallRequest, *, slot: HelmSlot | None = None) -> tuple[LeftObject, ...]:
-        """Remove a release with its history; a release that does not exist is not an error.
+    async def uninstall(self, request: UninstallRequest, *, slot: HelmSlot | None = None) -> UninstallResult:
+        """Remove a release with its history; return None if helm finds no record of one, which is not an error.
 
         Returns when the deletes are accepted, with the objects that helm has left. When it is interrupted, helm leaves
         the release `uninstalling`.
@@ -199,7 +199,7 @@ class HelmEngine:
         call = _release_call(arguments.uninstall(request), request)
         outcome = await self._runner.run(call, slot=slot)
         if outcome.exit_code > 0 and is_release_not_found(outcome.stderr):
-            return ()
+            return None
         await self._raise_on_failure(call, outcome)
         return parse_left_objects(outcome)
 

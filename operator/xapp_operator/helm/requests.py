@@ -190,6 +190,10 @@ class LeftObject:
     reason: LeftReason
 
 
+UninstallResult: TypeAlias = tuple[LeftObject, ...] | None
+"""What helm has left; None if it found no record of the release."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderResult:
     """A rendered chart. If a template `stopped` (`fail`, `required`), manifest and notes are empty.

@@ -99,7 +99,7 @@ async def test_uninstall_leaves_neither_object_nor_record(engine: HelmEngine, he
 
 
 async def test_uninstalling_a_missing_release_succeeds(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
-    assert await engine.uninstall(helm_namespace.uninstall_request()) == ()
+    assert await engine.uninstall(helm_namespace.uninstall_request()) is None
 
 
 async def test_objects_with_resource_policy_keep_are_kept_and_reported(

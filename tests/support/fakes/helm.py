@@ -465,7 +465,7 @@ class FakeHelm:
 
     def _terminate(self, run: _Run) -> None:
         """React to SIGTERM: an install or upgrade is marked as failed."""
-        if run.record is not None and run.command in ("install", "upgrade"):
+        if run.record is not None and run.command in ("install", "upgrade") and self._has_record(run, run.record):
             record = run.record
             record["info"] = {**record["info"], "status": "failed", "description": "context canceled"}
             secret = record_secret(record, "modifiedAt", now=self.clock.now())

@@ -7,11 +7,13 @@ from typing import Final
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.status_parts import RollbackCause
-from xapp_operator.domain.planning.plan_input import UPGRADE, Attempt, AttemptOutcome, Digests
+from xapp_operator.domain.planning.plan_input import HELM_SUCCEEDED, UPGRADE, Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import HelmNotStarted, XAppError
 
 UNHEALTHY_REASONS: Final = (Reason.HEALTH_CHECK_FAILED, Reason.TEST_FAILED)
 """Why an upgrade is rolled back that helm has finished."""
+HELM_FINISHED: Final = HELM_SUCCEEDED | {AttemptOutcome.UNHEALTHY}
+"""Outcomes of steps whose revision was in force, perhaps until a rollback."""
 
 
 def start_attempt(

@@ -26,6 +26,7 @@ from xapp_operator.domain.planning.plan_input import (
     HEALTH_PENDING,
     INSTALL,
     ROLLBACK,
+    UNINSTALL,
     UPGRADE,
     Attempt,
     AttemptOutcome,
@@ -90,9 +91,14 @@ class StatusDraft:
         return draft if generation_observed or xapp.spec.suspend else draft.after_spec_change(xapp)
 
     def after_spec_change(self, xapp: XApp) -> StatusDraft:
-        """Return the draft without a failure of an earlier spec, and without a rollback that was requested of it."""
+        """Return the draft without a failure of an earlier spec, and without a rollback that was requested of it.
+
+        A deletion raises the generation, but nothing is tried again then: what failed still tells of the release.
+        """
         unfinished = (AttemptOutcome.FAILED, AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED)
         attempt = self.attempt
+        if attempt is not None and attempt.action != UNINSTALL and xapp.metadata.deletion_timestamp is not None:
+            return self
         requested = attempt is not None and attempt.outcome in unfinished and attempt.rollback_to
         draft = replace(self, attempt=attempt_after_spec_change(attempt, self.release))
         is_same = bool(requested) and requested == requested_value(xapp, "rollback_to")

@@ -35,12 +35,19 @@ from xapp_operator.api.status_parts import HandledAnnotations, Progress, Rollbac
 from xapp_operator.api.status_texts import CAUSE_MAX, MESSAGE_MAX
 from xapp_operator.common.text import format_list, shorten
 from xapp_operator.domain.planning.actions import Nothing, Wait
-from xapp_operator.domain.planning.plan_input import ROLLBACK, UPGRADE, Attempt, AttemptOutcome, DriftState, TestOutcome
+from xapp_operator.domain.planning.plan_input import (
+    ROLLBACK,
+    UPGRADE,
+    Attempt,
+    AttemptOutcome,
+    DriftState,
+    TestOutcome,
+)
 from xapp_operator.domain.planning.progress import NO_RETRIES, SourceRetries, find_progress
 from xapp_operator.errors import XAppError
 from xapp_operator.helm.releases.release_index import revisions_to_prune
 from xapp_operator.monitor.release_objects import MonitorReport
-from xapp_operator.reconcile.status.attempts import UNHEALTHY_REASONS
+from xapp_operator.reconcile.status.attempts import HELM_FINISHED, UNHEALTHY_REASONS
 from xapp_operator.reconcile.status.drift_reporting import set_drifted
 from xapp_operator.reconcile.status.status_draft import (
     StatusDraft,
@@ -60,7 +67,6 @@ FAILURE_REASONS = {
     "Rollback": Reason.ROLLBACK_FAILED,
     "Uninstall": Reason.UNINSTALL_FAILED,
 }
-_HELM_FINISHED = frozenset({AttemptOutcome.RELEASED, AttemptOutcome.SUCCEEDED, AttemptOutcome.UNHEALTHY})
 
 
 def render_status(
@@ -188,7 +194,7 @@ def _set_released(conditions: ConditionSet, draft: StatusDraft) -> None:
         return
     if _was_rolled_back(draft):
         conditions.set(RELEASED, status=True, reason=Reason.ROLLBACK_SUCCEEDED, message=describe_release(draft))
-    elif attempt.outcome in _HELM_FINISHED and attempt.action in SUCCESS_REASONS:
+    elif attempt.outcome in HELM_FINISHED and attempt.action in SUCCESS_REASONS:
         reason = Reason.UNLOCKED if draft.unlocked and attempt.outcome is not AttemptOutcome.SUCCEEDED else None
         conditions.set(
             RELEASED,

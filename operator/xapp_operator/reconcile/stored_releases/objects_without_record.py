@@ -9,6 +9,7 @@ from __future__ import annotations
 from xapp_operator.api.models import XApp
 from xapp_operator.domain.planning.plan_input import HELM_SUCCEEDED, INSTALL, UNINSTALL
 from xapp_operator.monitor.xapp_monitor import XAppMonitor
+from xapp_operator.reconcile.status.attempts import HELM_FINISHED
 from xapp_operator.reconcile.status.status_draft import StatusDraft
 
 
@@ -18,7 +19,7 @@ def may_have_objects(xapp: XApp, draft: StatusDraft, monitor: XAppMonitor) -> bo
     It had a release if its status says so. It has no objects of it any more if the operator has uninstalled it, or if
     watches show that all of them are gone.
     """
-    if _was_uninstalled(draft) or not _had_release(draft):
+    if _was_uninstalled(draft) or not _had_release(xapp, draft):
         return False
     if any(not live.deleting for live in monitor.known_objects(xapp.key).values()):
         return True
@@ -28,7 +29,7 @@ def may_have_objects(xapp: XApp, draft: StatusDraft, monitor: XAppMonitor) -> bo
 
 def unclaimed_objects(xapp: XApp, draft: StatusDraft, monitor: XAppMonitor) -> list[str]:
     """Return the objects with the label of an XApp that never had a release, or whose status has lost it."""
-    if _was_uninstalled(draft) or _had_release(draft):
+    if _was_uninstalled(draft) or _had_release(xapp, draft):
         return []
     # Whoever may write in another namespace can name this XApp there.
     live = (each for each in monitor.known_objects(xapp.key).values() if each.key[1] in ("", xapp.key[0]))
@@ -40,8 +41,17 @@ def _was_uninstalled(draft: StatusDraft) -> bool:
     return attempt is not None and attempt.action == UNINSTALL and attempt.outcome in HELM_SUCCEEDED
 
 
-def _had_release(draft: StatusDraft) -> bool:
-    attempt = draft.attempt
-    if draft.release.revision is not None or attempt is None:
+def _had_release(xapp: XApp, draft: StatusDraft) -> bool:
+    """Return whether the status tells of a release, perhaps only as it is stored: the draft forgets what is gone.
+
+    Before an install has made a record, objects with the label are those of others. So they are if the XApp was to take
+    a release over, and that has failed.
+    """
+    stored, attempt = xapp.status.release, draft.attempt
+    if stored is not None and stored.revision is not None:
+        return True
+    if attempt is None:
         return draft.release.revision is not None
-    return attempt.action != INSTALL or attempt.outcome in HELM_SUCCEEDED  # the objects of others have no label yet
+    if attempt.action == UNINSTALL or attempt.outcome in HELM_FINISHED or attempt.rollback_cause is not None:
+        return True
+    return (attempt.action != INSTALL or attempt.revision_before > 0) and not xapp.spec.adopt

@@ -19,11 +19,13 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import HELM_RESOURCE_POLICY, LABEL_XAPP
 from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.actions import DeleteOrphans
+from xapp_operator.domain.planning.plan_input import UNINSTALL
 from xapp_operator.errors import AccessDenied, Conflict, KubeError, NotFound
 from xapp_operator.helm.manifest import is_kept
 from xapp_operator.kube.resources import Resource
 from xapp_operator.monitor.live_objects import LiveObjectKey
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.status.attempts import HELM_FINISHED
 from xapp_operator.reconcile.stored_releases.object_metadata import belongs_to_release
 from xapp_operator.reconcile.verbs.leftovers import NEVER_DELETED
 
@@ -54,7 +56,7 @@ class _Left:
 async def delete_orphans(action: DeleteOrphans, request: ReconcileRequest, context: ReconcilerContext) -> None:
     """Delete the objects of a release whose record is gone; only the cluster-scoped ones unless `action.namespaced`.
 
-    If it is known which objects the release consists of, only their kinds are searched.
+    If it is known which objects the release consists of, only their kinds are searched; not if a step has failed.
 
     Raises:
         KubeError: when the cluster does not answer for a kind or an object; the deletion is tried again until
@@ -63,7 +65,7 @@ async def delete_orphans(action: DeleteOrphans, request: ReconcileRequest, conte
     resources = await context.kube.discovery.cluster_scoped_resources()
     if action.namespaced:
         resources = (*await context.kube.discovery.namespaced_resources(), *resources)
-        if context.monitor.has_inventory(request.key):
+        if _knows_all_objects(request, context):
             kinds = {kind for kind, _, _ in _known_keys(request, context)}
             resources = tuple(each for each in resources if each.kind in kinds)
     await _delete_labelled(request, context, resources)
@@ -134,7 +136,7 @@ async def _delete_of_kind(
 ) -> None:
     """Delete the objects of one kind.
 
-    The inventory and the watches tell which other namespaces have some. Where no inventory is known, all are searched.
+    The inventory and the watches tell which other namespaces have some. Where that is not all, all are searched.
     """
     if not resource.namespaced:
         await _delete_in(request, context, resource, None, left)
@@ -142,7 +144,7 @@ async def _delete_of_kind(
     await _delete_in(request, context, resource, request.namespace, left)
     namespaces = {key[1] for key in _known_keys(request, context) if key[0] == resource.kind}
     others: list[str | None] = [*sorted(namespaces - {"", request.namespace})]
-    if not context.monitor.has_inventory(request.key):
+    if not _knows_all_objects(request, context):
         others.append(None)
     for namespace in others:
         try:
@@ -221,6 +223,13 @@ def _may_be_taken_over(request: ReconcileRequest, metadata: JsonObject) -> bool:
     if request.xapp.spec.adopt or not created:
         return True
     return datetime.fromisoformat(created) < datetime.fromisoformat(xapp_created)
+
+
+def _knows_all_objects(request: ReconcileRequest, context: ReconcilerContext) -> bool:
+    """Return whether the inventory names all objects: it is that of the revision in force, not of one that failed."""
+    attempt = request.draft.attempt
+    is_of_last = attempt is None or attempt.action == UNINSTALL or attempt.outcome in HELM_FINISHED
+    return is_of_last and context.monitor.has_inventory(request.key)
 
 
 def _known_keys(request: ReconcileRequest, context: ReconcilerContext) -> set[LiveObjectKey]:

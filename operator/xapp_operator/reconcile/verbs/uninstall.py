@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Container, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from xapp_operator.api.conditions import Reason
@@ -59,6 +59,14 @@ RECORDS_CAME_BACK: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """An uninstall that helm has ended: what it has left, and whether it found a record at all."""
+
+    left: tuple[LeftObject, ...]
+    found: bool
+
+
 async def uninstall(
     action: Uninstall,
     request: ReconcileRequest,
@@ -67,7 +75,9 @@ async def uninstall(
     *,
     on_start: Callable[[], None],
 ) -> None:
-    """Run `helm uninstall` and record how it ended; a release that is not found counts as uninstalled.
+    """Run `helm uninstall` and record how it ended; without a record, it counts as interrupted.
+
+    Then somebody has deleted the records since it was planned, and the objects are perhaps still there.
 
     `on_start` is explained at `run_step`.
 
@@ -92,7 +102,7 @@ async def uninstall(
         read_secrets=secrets_reader(request.key, name, context),
     )
     leftovers = list[LeftObjects]()
-    attempt, left = await run_step(
+    attempt, ended = await run_step(
         request,
         context,
         attempt,
@@ -100,10 +110,10 @@ async def uninstall(
         urgent=True,
         on_start=on_start,
     )
-    if left is not None:
+    if ended is not None:
         attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)
         request.draft = replace(request.draft, release=ReleaseStatus())
-        _tell_left_objects(left, request, context)
+        _tell_left_objects(ended.left, request, context)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SECONDS_MAX):
                 for each in leftovers:
@@ -117,13 +127,22 @@ async def uninstall(
         records = await context.release_watch.refresh(request.namespace, name)
         if attempt.outcome is AttemptOutcome.SUCCEEDED:
             await _delete_records_left(request, context, records, known)
-            if context.release_watch.revisions(request.namespace, name):
-                attempt = fail_attempt(request, context, attempt, HelmError(RECORDS_CAME_BACK))
-                request.draft = replace(request.draft, attempt=attempt)
+            attempt = _attempt_without_records(request, context, attempt, ended)
+            request.draft = replace(request.draft, attempt=attempt)
     except AccessDenied:
         if not await _namespace_lost_permissions(request, context):
             raise
         context.release_watch.forget(request.namespace, name)
+
+
+def _attempt_without_records(
+    request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt, ended: _Ended | None
+) -> Attempt:
+    """Return how the uninstall ended, now that the records that it had to delete are gone."""
+    if context.release_watch.revisions(request.namespace, request.xapp.release_name):
+        return fail_attempt(request, context, attempt, HelmError(RECORDS_CAME_BACK))
+    is_unknown = ended is not None and not ended.found
+    return replace(attempt, outcome=AttemptOutcome.INTERRUPTED) if is_unknown else attempt
 
 
 def _tell_left_objects(left: Iterable[LeftObject], request: ReconcileRequest, context: ReconcilerContext) -> None:
@@ -200,18 +219,19 @@ async def _uninstall_served_kinds(
     helm_request: UninstallRequest,
     slot: HelmSlot,
     leftovers: list[LeftObjects],
-) -> tuple[LeftObject, ...]:
+) -> _Ended:
     """Uninstall the release; what helm will leave of older revisions is added to `leftovers` before."""
     if not helm_request.no_hooks and request.draft.test is not None:
         await delete_test_objects(request, context, request.draft.test.revision)
     try:
         await _check_newest_record(request, context)
         leftovers[:] = [await find_leftovers_of_older(request, context)]
-        return await context.helm.uninstall(helm_request, slot=slot)
+        left = await context.helm.uninstall(helm_request, slot=slot)
     except ReleaseRecordDamaged:
         # Helm would uninstall what a record says, perhaps another release. The objects are found by their labels.
         await delete_labelled_objects(request, context)
-        return ()
+        left = ()
     except KindNotServed as refused:
         await serve_kinds_of_newest(request, context, refused)
-        return await context.helm.uninstall(helm_request)
+        left = await context.helm.uninstall(helm_request)
+    return _Ended(left or (), found=left is not None)

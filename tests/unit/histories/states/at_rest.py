@@ -90,9 +90,9 @@ async def have_a_damaged_record(scene: Scene) -> None:
 
 
 def restore_the_record(scene: Scene) -> None:
-    server = scene.history.cluster.server
-    if server.find("secrets", RECORD.name) is not None:
-        change(scene.history, RECORD, {"data": server.get(RECORD)["metadata"]["annotations"]})
+    stored: Json = scene.history.cluster.server.find("secrets", RECORD.name) or {"metadata": {}}
+    if "annotations" in stored["metadata"]:
+        change(scene.history, RECORD, {"data": stored["metadata"]["annotations"]})
 
 
 async def not_know_the_releases(scene: Scene) -> None:
