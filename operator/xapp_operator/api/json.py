@@ -72,6 +72,14 @@ def encode_json(value: Json) -> bytes:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
+def encode_sorted(value: Json) -> bytes:
+    """Return `value` as JSON that is the same for all equal values; integers beyond 64 bits are kept."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        return json.dumps(value, sort_keys=True).encode()
+
+
 def pack_json(value: Json) -> bytes:
     """Return `value` as compact JSON that is to be kept: what orjson returns holds a buffer of at least 8 KiB."""
     return bytes(memoryview(orjson.dumps(value)))

@@ -6,7 +6,8 @@ comes from charts, clusters and repositories of others, so every field is cut he
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
@@ -32,22 +33,48 @@ def fit_status(status: JsonObject, *, kind: str) -> JsonObject:
 
     Half a surrogate pair, which no JSON can carry, becomes a replacement character.
     """
-    return _fit_object(status, status_schema(kind))
+    return _fit_object(status, _status_bounds(kind))
 
 
-def _fit_object(value: JsonObject, schema: JsonObject) -> JsonObject:
-    properties = obj(schema, "properties")
-    return {key: _fit(member, obj(properties, key)) for key, member in value.items()}
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The bounds of a value and of what is in it; None means no bound."""
+
+    length: int | None = None
+    count: int | None = None
+    members: Mapping[str, _Bounds] = field(default_factory=dict)
+    items: _Bounds | None = None
+
+    @classmethod
+    def of(cls, schema: JsonObject) -> _Bounds:
+        return cls(
+            length=integer(schema, "maxLength") if "maxLength" in schema else None,
+            count=integer(schema, "maxItems") if "maxItems" in schema else None,
+            members={name: cls.of(obj(obj(schema, "properties"), name)) for name in obj(schema, "properties")},
+            items=cls.of(obj(schema, "items")) if "items" in schema else None,
+        )
 
 
-def _fit(value: Json, schema: JsonObject) -> Json:
-    if isinstance(value, dict):
-        return _fit_object(value, schema)
-    if isinstance(value, list):
-        inner = obj(schema, "items")
-        return [_fit(member, inner) for member in value[: integer(schema, "maxItems", len(value))]]
+_UNBOUNDED: Final = _Bounds()
+
+
+@cache
+def _status_bounds(kind: str) -> _Bounds:
+    return _Bounds.of(status_schema(kind))
+
+
+def _fit_object(value: JsonObject, bounds: _Bounds) -> JsonObject:
+    return {key: _fit(member, bounds.members.get(key, _UNBOUNDED)) for key, member in value.items()}
+
+
+def _fit(value: Json, bounds: _Bounds) -> Json:
     if isinstance(value, str):
-        return shorten(LONE_SURROGATE.sub("\ufffd", value), integer(schema, "maxLength", len(value)))
+        valid = LONE_SURROGATE.sub("\ufffd", value)
+        return valid if bounds.length is None else shorten(valid, bounds.length)
+    if isinstance(value, dict):
+        return _fit_object(value, bounds)
+    if isinstance(value, list):
+        return [_fit(member, bounds.items or _UNBOUNDED) for member in value[: bounds.count]]
     if isinstance(value, int) and not isinstance(value, bool):
         return max(-INTEGER_MAX, min(value, INTEGER_MAX))
     return value

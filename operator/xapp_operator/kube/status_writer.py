@@ -13,7 +13,7 @@ from cachetools import LRUCache
 from pydantic import BaseModel
 
 from xapp_operator.api.chart_repository import ChartRepositoryStatus
-from xapp_operator.api.json import Json, JsonObject, obj, text
+from xapp_operator.api.json import Json, JsonObject, encode_sorted, obj, text
 from xapp_operator.api.models import XAppStatus
 from xapp_operator.api.names import REPOSITORY_KIND, XAPP_KIND
 from xapp_operator.api.status_bounds import fit_status
@@ -140,9 +140,5 @@ def merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
 
 
 def _json_equal(first: Json, second: Json) -> bool:
-    if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(_json_equal(value, second[key]) for key, value in first.items())
-    if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(_json_equal, first, second))
     # In JSON, unlike in Python, true is not 1.
-    return first == second and isinstance(first, bool) == isinstance(second, bool)
+    return first is second or (first == second and encode_sorted(first) == encode_sorted(second))

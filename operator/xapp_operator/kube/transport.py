@@ -8,6 +8,7 @@ acted on it.
 from __future__ import annotations
 
 import asyncio
+import functools
 import io
 import random
 import re
@@ -284,11 +285,9 @@ class ApiTransport:
             return
         if not request.path.startswith(OWN_PATHS):
             return
-        try:
-            told = parsedate_to_datetime(headers.get("Date", ""))
-        except (ValueError, OverflowError):
-            return
-        self._on_server_time(told.replace(tzinfo=UTC).timestamp())
+        told = _parse_date(headers.get("Date", ""))
+        if told is not None:
+            self._on_server_time(told)
 
     async def _start_request(
         self, request: ApiRequest, *, identity: RequestIdentity, client_timeout: aiohttp.ClientTimeout, streaming: bool
@@ -330,6 +329,14 @@ class ApiTransport:
             # it. `send` decides what is safe to retry.
             session._retry_connection = False
         return session
+
+
+@functools.lru_cache(maxsize=1)  # the responses of one second have the same one
+def _parse_date(date: str) -> float | None:
+    try:
+        return parsedate_to_datetime(date).replace(tzinfo=UTC).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _is_identity_header(header: str) -> bool:

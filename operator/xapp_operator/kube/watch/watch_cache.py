@@ -175,9 +175,11 @@ class WatchCache(Generic[T]):
     @property
     def interruption(self) -> KubeError | None:
         """Return why a watch is down that will hardly stay down, so that the contents may be out of date."""
-        since = time.monotonic() - INTERRUPTION_SECONDS
-        failures = (scope.failure for scope in self._scopes if scope.failed_at > since)
-        return next((each for each in failures if each and not each.permanent), None)
+        for scope in self._scopes:
+            failure = scope.failure
+            if failure and not failure.permanent and scope.failed_at > time.monotonic() - INTERRUPTION_SECONDS:
+                return failure
+        return None
 
     def get(self, *, namespace: str = "", name: str) -> T | None:
         entry = self._entries.get(ObjectKey(namespace, name))
