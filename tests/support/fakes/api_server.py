@@ -104,7 +104,7 @@ class FakeApiServer:
         self.lag = 0.0
         """Seconds until a watch shows a change."""
         self._version = itertools.count(1)
-        self._newest = 0
+        self.newest_version = 0
         self._objects: defaultdict[str, dict[Key, Json]] = defaultdict(dict)
         self._changes: defaultdict[str, list[_Change]] = defaultdict(list)
         self._watchers: defaultdict[str, list[_Watcher]] = defaultdict(list)
@@ -161,10 +161,10 @@ class FakeApiServer:
             for body in self._select(target, watcher.selector, ""):
                 watcher.lines.put_nowait((0.0, _line("ADDED", body, partial=watcher.partial)))
             ended = {"k8s.io/initial-events-end": "true"}
-            bookmark = {"metadata": {"resourceVersion": str(max(self._newest, 1)), "annotations": ended}}
+            bookmark = {"metadata": {"resourceVersion": str(max(self.newest_version, 1)), "annotations": ended}}
             watcher.lines.put_nowait((0.0, orjson.dumps({"type": "BOOKMARK", "object": bookmark}) + b"\n"))
         else:
-            since = int(request.params.get("resourceVersion", self._newest))
+            since = int(request.params.get("resourceVersion", self.newest_version))
             for change in self._changes[target.plural]:
                 if change.version > since:
                     _notify(watcher, change, due=self._clock.monotonic() + self.lag)
@@ -210,7 +210,7 @@ class FakeApiServer:
             message = f'{_group_resource(target)} "{target.name}" already exists'
             raise Refused(409, "AlreadyExists", message, name=target.name)
         metadata["creationTimestamp"] = self._timestamp()
-        metadata["uid"] = f"uid-{self._newest + 1}"
+        metadata["uid"] = f"uid-{self.newest_version + 1}"
         if target.namespace:
             metadata["namespace"] = target.namespace
         if target.plural in WITH_GENERATION:
@@ -277,8 +277,8 @@ class FakeApiServer:
     def copy_objects(self, other: FakeApiServer) -> None:
         """Take over all objects of another server, which nobody changes any more, as they are."""
         self._objects = defaultdict(dict, {plural: {**objects} for plural, objects in other._objects.items()})
-        self._newest = other._newest
-        self._version = itertools.count(self._newest + 1)
+        self.newest_version = other.newest_version
+        self._version = itertools.count(self.newest_version + 1)
 
     # Storage
 
@@ -304,7 +304,7 @@ class FakeApiServer:
         return self._store(target, changed, before)
 
     def _store(self, target: Target, body: Json, before: Json | None) -> Json:
-        version = self._newest = next(self._version)
+        version = self.newest_version = next(self._version)
         stored = {**body, "metadata": {**body["metadata"], "resourceVersion": str(version)}}
         self._objects[target.plural][target.key] = stored
         self._record(target.plural, _Change(version, "ADDED" if before is None else "MODIFIED", stored, before))
@@ -314,7 +314,7 @@ class FakeApiServer:
 
     def _remove(self, target: Target, body: Json) -> None:
         del self._objects[target.plural][target.key]
-        version = self._newest = next(self._version)
+        version = self.newest_version = next(self._version)
         removed = {**body, "metadata": {**body["metadata"], "resourceVersion": str(version)}}
         self._record(target.plural, _Change(version, "DELETED", removed, body))
         for listener in self.on_removed:
@@ -335,7 +335,7 @@ class FakeApiServer:
         chosen = list(self._select(target, params.get("labelSelector", ""), params.get("fieldSelector", "")))
         start, limit = int(params.get("continue", "0")), int(params.get("limit", "0")) or len(chosen)
         items = [_partial(each) if partial else each for each in chosen[start : start + limit]]
-        metadata = {"resourceVersion": str(max(self._newest, 1))}
+        metadata = {"resourceVersion": str(max(self.newest_version, 1))}
         if start + limit < len(chosen):
             metadata["continue"] = str(start + limit)
         return {"kind": "List", "metadata": metadata, "items": items}
@@ -353,7 +353,7 @@ class FakeApiServer:
     @property
     def headers(self) -> dict[str, str]:
         """Return the headers of a response that begins now."""
-        return {"Date": formatdate(self._clock.now(), usegmt=True)}
+        return {"Date": _date(int(self._clock.now()))}
 
     def _timestamp(self) -> str:
         return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -418,6 +418,9 @@ class FakeTransport(ApiTransport):
             yield chunks
         finally:
             await chunks.aclose()
+
+
+_date = functools.lru_cache(maxsize=1)(functools.partial(formatdate, usegmt=True))
 
 
 @functools.lru_cache(maxsize=1024)

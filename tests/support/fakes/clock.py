@@ -84,28 +84,34 @@ class _NoWaiting(selectors.SelectSelector):
 class _Timer(asyncio.TimerHandle):
     """A timer that runs after those of the same time that were set before it, as time passes in between really."""
 
-    number = 0
+    __slots__ = ("order",)
+    order: tuple[float, int]
 
-    def __lt__(self, other: object) -> bool:
-        return isinstance(other, _Timer) and (self.when(), self.number) < (other.when(), other.number)
+    def __lt__(self, other: _Timer) -> bool:  # type: ignore[override] # all timers of the loop are of this class
+        return self.order < other.order
 
 
 class FakeTimeLoop(asyncio.SelectorEventLoop):
     """An event loop on a FakeClock. Work for threads runs at once, in the loop; its end is told in the next turn."""
 
     def __init__(self, clock: FakeClock) -> None:
-        self._fake_clock = clock
         self._numbers = itertools.count()
+        self.time = clock.monotonic  # type: ignore[method-assign]
         super().__init__(_NoWaiting(clock))
 
-    def time(self) -> float:
-        return self._fake_clock.monotonic()
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        # As the loop itself does, without its checks: histories call this hundreds of times each.
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)  # type: ignore[attr-defined]
+        return handle
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         timer = _Timer(when, callback, args, self, context)
-        timer.number = next(self._numbers)
+        timer.order = when, next(self._numbers)
         heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined] # as the loop itself does
         timer._scheduled = True  # type: ignore[attr-defined]
         return timer
