@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,6 +86,9 @@ class FakeCluster:
     on_response: list[Callable[[ApiRequest, ApiResponse, RequestIdentity], None]] = field(default_factory=list)
     """Called with each request of the operator that is no watch, and the response to it."""
 
+    on_write: list[Callable[[str, Kill], None]] = field(default_factory=list)
+    """Called before and after each write of the operator and of helm with what is written, and a kill right then."""
+
     def __post_init__(self) -> None:
         self.server = FakeApiServer(self.clock)
         self.server.create(Target("", "v1", "namespaces"), {"metadata": {"name": NAMESPACE}})
@@ -96,6 +100,7 @@ class FakeCluster:
         run_pods(self.server)
         self._history: asyncio.Task[Any] | None = None
         self._died = asyncio.Event()
+        self._numbers = itertools.count()
         self._keeper: asyncio.Task[None] | None = None
         self.transport: FakeTransport | None = None
         self.runtime: OperatorRuntime | None = None
@@ -172,6 +177,8 @@ class FakeCluster:
     def _around_write(self, what: str) -> Callable[[], None]:
         if self._died.is_set():
             raise Killed
+        number = next(self._numbers)
+        self._tell(what, Kill(number, after=False))
         kill = self.kill
         if kill is not None:
             self.kill = Kill(kill.write - 1, after=kill.after) if kill.write else None
@@ -181,10 +188,15 @@ class FakeCluster:
 
         def done() -> None:
             self._note_write(what)
+            self._tell(what, Kill(number, after=True))
             if kill is not None:
                 self._die(f"killed after {what}")
 
         return done
+
+    def _tell(self, what: str, kill: Kill) -> None:
+        for listener in self.on_write:
+            listener(what, kill)
 
     def _note_write(self, what: str) -> None:
         self.writes.append(what)
@@ -258,6 +270,12 @@ class FakeCluster:
         ):
             asyncio.get_running_loop().call_later(1.0, self._roll_out, body["metadata"])
 
+    def restart_controllers(self) -> None:
+        """Let the controllers of Kubernetes go on with what they were at when this cluster was copied."""
+        for body in self.server.all("deployments"):
+            self._run_controllers("deployments", body)
+            self._await_deadline(body)
+
     def heal(self) -> None:
         """Let every image work from now on."""
         self.healed = True
@@ -291,8 +309,7 @@ class FakeCluster:
         elif late:
             progress |= {"status": "False", "reason": "ProgressDeadlineExceeded"}
         else:
-            deadline = body["spec"].get("progressDeadlineSeconds", 600)
-            asyncio.get_running_loop().call_later(deadline, self._end_roll_out, body["metadata"])
+            self._await_deadline(body)
         target = Target("apps", "v1", "deployments", metadata["namespace"], metadata["name"], "status")
         status = {
             "observedGeneration": body["metadata"]["generation"],
@@ -306,6 +323,10 @@ class FakeCluster:
             ],
         }
         self.server.patch(target, {"status": status})
+
+    def _await_deadline(self, body: Json) -> None:
+        deadline = body["spec"].get("progressDeadlineSeconds", 600)
+        asyncio.get_running_loop().call_later(deadline, self._end_roll_out, body["metadata"])
 
     def _end_roll_out(self, metadata: Json) -> None:
         body = self.server.find("deployments", metadata["name"], namespace=metadata["namespace"])

@@ -35,6 +35,7 @@ LEFT_BEHIND = [
     "uninstalled",
 ]
 PAUSES = (0.0, 0.3, 1.0, 3.0, 12.0, 45.0)
+KILLS_APART = 8
 REMEDIES = ("rollback", "rollback", "none")
 
 
@@ -110,6 +111,18 @@ def _set_lag(history: History, seconds: float) -> None:
 def _call(act: Callable[[History], None]) -> Callable[[Any], Callable[[History], None]]:
     return lambda _: act
 
+
+@dataclass(frozen=True)
+class SomeKills:
+    """Every eighth of the kills before and after each write, as those beside each other often end alike."""
+
+    first: int
+
+    def __call__(self, kill: Kill) -> bool:
+        return (2 * kill.write + kill.after) % KILLS_APART == self.first
+
+
+some_kills = st.builds(SomeKills, st.integers(0, KILLS_APART - 1))
 
 ALL_KILLS = [Kill(write, after=after) for write in range(9) for after in (False, True)]
 ALL_FAULTS = [Fault(error, writes) for error in (PASSING, PERMANENT, SIGKILL) for writes in (*range(5), None)]
