@@ -247,3 +247,29 @@ def test_an_automatic_rollback_leaves_an_object_of_a_person_that_the_upgrade_too
     assert any("ConfigMap/theirs" in each for each in xapps.warnings("LeftBehind"))
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
     assert {"theirs", "old"} & {*xapps.names("configmap")} == {"theirs"}
+
+
+def test_a_rollback_takes_over_nothing_of_another_xapp(xapps: XAppClient) -> None:
+    archive = chart_archive({"templates/a.yaml": CONFIGMAPS})
+
+    def deploy(xapp: str, *names: str) -> None:
+        xapps.apply(xapps.uploaded_manifest(xapp, archive, values={"names": names}))
+
+    deploy("hello", "own", "shared")
+    xapps.wait_ready("hello")
+    deploy("hello", "own")
+    xapps.wait_until(lambda: "shared" not in xapps.names("configmap"), what="helm to delete the object")
+    xapps.wait_ready("hello")
+    deploy("other", "shared")
+    xapps.wait_ready("other")
+    made = xapps.get("configmap", "shared")
+    assert made is not None
+    xapps.kubectl("annotate", "xapp", "hello", "xapp-operator.io/rollback-to=1")
+    refusal = "ConfigMap shared belongs to the XApp other, and adopt takes over nothing of an XApp that exists"
+    xapps.wait_until(
+        lambda: any(refusal in each for each in xapps.warnings("RollbackFailed")), what="the rollback to be refused"
+    )
+    assert xapps.get("configmap", "shared") == made
+    assert xapps.helm_releases()["hello"]["revision"] == "2"
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    assert xapps.get("configmap", "shared") == made

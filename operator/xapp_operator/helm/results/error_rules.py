@@ -30,6 +30,12 @@ from xapp_operator.helm.results.schema_errors import schema_error
 from xapp_operator.helm.results.stderr import WITHHELD_UNREAD, error_text, presentable_message
 from xapp_operator.kube.api_errors import ADMISSION_NOT_READY, IMPERSONATION_HINT
 
+NOT_OF_THE_RELEASE: Final = (
+    "{object} exists and belongs to no release or to another one: set adopt: true to take it over, or remove "
+    "or rename it"
+)
+"""Why helm does not install or upgrade."""
+
 _ErrorFactory: TypeAlias = Callable[[re.Match[str], str], XAppError]
 
 _RELEASE_NOT_FOUND: Final = re.compile(r"release: not found$")
@@ -213,12 +219,7 @@ _ERROR_RULES: Final = tuple(
         (
             r"\b(?P<object>\w++ \"[^\"]*\" in namespace \"[^\"]*\") exists and cannot be imported into the current "
             r"release",
-            _error(
-                HelmError,
-                "{object} exists and belongs to no release or to another one: set adopt: true to take it over, or "
-                "remove or rename it",
-                permanent=True,
-            ),
+            _error(HelmError, NOT_OF_THE_RELEASE, permanent=True),
         ),
         (
             r"no matches for kind \"(?P<kind>[^\"]*)\" in version \"(?P<version>[^\"]*)\"",

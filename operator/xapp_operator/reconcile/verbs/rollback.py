@@ -33,7 +33,9 @@ from xapp_operator.reconcile.status.revision_history import label_digests, with_
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import run_step
 from xapp_operator.reconcile.verbs.list_takeover import run_with_list_takeover
+from xapp_operator.reconcile.verbs.ownership import require_free_returning_objects
 from xapp_operator.reconcile.verbs.release_records import label_record
+from xapp_operator.reconcile.verbs.rollback_objects import read_rollback_objects
 from xapp_operator.reconcile.verbs.surplus_revisions import delete_surplus
 from xapp_operator.reconcile.verbs.taken_over import keeping_taken_over
 
@@ -59,6 +61,9 @@ async def rollback(
     before = context.release_watch.revisions(request.namespace, name)
 
     async def run(slot: HelmSlot) -> None:
+        objects = await read_rollback_objects(request, context, action.revision)
+        if objects is not None:
+            await require_free_returning_objects(request, context, objects, target=action.revision)
         await _take_over(action.revision, request, context)
         helm_request = RollbackRequest(
             name=name,
@@ -68,7 +73,7 @@ async def rollback(
             timeout=request.xapp.spec.timeout_seconds,
             read_secrets=secrets_reader(request.key, name, context, rollback_to=action.revision),
         )
-        async with keeping_taken_over(request, context, target=action.revision):
+        async with keeping_taken_over(request, context, objects):
             await run_with_list_takeover(request, context, lambda: context.helm.rollback(helm_request, slot=slot))
 
     def is_made(newest: RevisionInfo) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.api.names import (
@@ -23,24 +23,20 @@ from xapp_operator.api.names import (
     LABEL_XAPP,
     REGISTRATION_LABELS,
 )
-from xapp_operator.common.off_loop import run_sized
 from xapp_operator.common.parallel import run_parallel
 from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.plan_input import DEPLOYED, SUPERSEDED
 from xapp_operator.errors import AccessDenied, KubeError, NotFound
 from xapp_operator.helm.applied_objects import MANAGED_BY
-from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
+from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.kube.resources import Resource
 from xapp_operator.reconcile.object_comparison import retry_conflicts
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.stored_releases.object_metadata import MAX_PARALLEL_READS, belongs_to_release
-from xapp_operator.reconcile.watching.release_watch import read_release_record
+from xapp_operator.reconcile.verbs.rollback_objects import ObjectName, RollbackObjects, object_name
 
 _KEEP: Final = "keep"
-
-_ObjectName: TypeAlias = tuple[str, str, str, str]
-"""API group, kind, namespace and name: by these, helm compares two revisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +50,9 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Rollback:
-    """What a rollback goes back to, and what is on the way.
+    """What a rollback may delete: objects of later revisions that the target has not; `undone` may be kept already."""
 
-    `later` are the revisions since the target. `at_risk` are the objects of the newest one that the target has not,
-    `undone` those of the one before the tries to roll back.
-    """
-
-    wanted: Collection[_ObjectName]
+    wanted: Collection[ObjectName]
     later: Sequence[RevisionInfo]
     at_risk: Collection[ObjectRef]
     undone: Collection[ObjectRef] = ()
@@ -68,11 +60,11 @@ class _Rollback:
 
 @asynccontextmanager
 async def keeping_taken_over(
-    request: ReconcileRequest, context: ReconcilerContext, *, target: int
+    request: ReconcileRequest, context: ReconcilerContext, objects: RollbackObjects | None
 ) -> AsyncIterator[None]:
-    """Let a rollback to `target` delete nothing that `adopt` took over since. An event names what stays.
+    """Let a rollback delete nothing that `adopt` took over since its target. An event names what stays.
 
-    Without `adopt`, nothing is read.
+    Without `adopt`, no object is read.
 
     Raises:
         XAppError: when it is not known what was taken over, or it cannot be kept: then helm must not run.
@@ -83,42 +75,22 @@ async def keeping_taken_over(
             await _patch(request, context, kept, {"annotations": {HELM_RESOURCE_POLICY: None}})
 
     kept: Sequence[_Kept] = ()
-    if request.xapp.spec.adopt and (found := await _look_at_rollback(request, context, target)) is not None:
-        kept = await _keep(request, context, found)
+    if request.xapp.spec.adopt and objects is not None:
+        kept = await _keep(request, context, _find_deletable(request, objects))
     try:
         yield
     finally:
         await run_parallel(end, kept, at_once=MAX_PARALLEL_READS)
 
 
-async def _look_at_rollback(request: ReconcileRequest, context: ReconcilerContext, target: int) -> _Rollback | None:
-    """Return what the records tell of a rollback; None if one of them is gone, as helm then says."""
-    namespace, release = request.namespace, request.xapp.release_name
-
-    async def read(revision: int) -> tuple[ObjectRef, ...]:
-        record = await read_release_record(context.kube, namespace, release, revision)
-        return await run_sized(len(record.manifest), manifest_inventory, record.manifest)
-
-    await context.release_watch.refresh(namespace, release)
-    goal = context.release_watch.get_revision(namespace, release, target)
-    later = [each for each in context.release_watch.revisions(namespace, release) if each.revision > target]
-    if goal is None or not later:
-        return None
-    before_tries = [each for each in later if each.attempt != goal.attempt][-1:]  # helm copies the labels of the target
-    try:
-        wanted = {_object_name(each, request) for each in await read(target)}
-        at_risk = await read(later[-1].revision)
-        undone = await read(before_tries[0].revision) if before_tries not in ([], later[-1:]) else ()
-    except NotFound:
-        return None
-    new = dict.fromkeys(each for each in at_risk if _object_name(each, request) not in wanted)
-    old = [each for each in undone if _object_name(each, request) not in wanted and each not in new]
-    return _Rollback(wanted, later, new.keys(), old)
-
-
-def _object_name(ref: ObjectRef, request: ReconcileRequest) -> _ObjectName:
-    group = ref.api_version.rpartition("/")[0]
-    return group, ref.kind, ref.namespace or request.namespace, ref.name
+def _find_deletable(request: ReconcileRequest, objects: RollbackObjects) -> _Rollback:
+    if objects.damaged is not None:
+        raise objects.damaged
+    wanted = {object_name(each, request) for each in objects.target}
+    new = dict.fromkeys(each for each in objects.newest if object_name(each, request) not in wanted)
+    undone = objects.undone or ()
+    old = [each for each in undone if object_name(each, request) not in wanted and each not in new]
+    return _Rollback(wanted, objects.later, new.keys(), old)
 
 
 async def _keep(request: ReconcileRequest, context: ReconcilerContext, rollback: _Rollback) -> Sequence[_Kept]:
@@ -129,7 +101,7 @@ async def _keep(request: ReconcileRequest, context: ReconcilerContext, rollback:
     async def keep(ref: ObjectRef) -> _Kept | None:
         try:
             resource = await context.kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
-            group, kind, _, name = _object_name(ref, request)
+            group, kind, _, name = object_name(ref, request)
             if not resource.namespaced and (group, kind, name) in wanted:
                 return None
             kept = await retry_conflicts(lambda: _keep_object(request, context, ref, resource, rollback))
