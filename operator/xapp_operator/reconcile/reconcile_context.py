@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -62,6 +62,39 @@ class NamedObjects:
     hooks: set[tuple[str, str]] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """An object that older revisions name and the one in force does not.
+
+    `namespaced_only` means that the revision in force has such an object in another namespace: of a cluster-scoped
+    kind, that is the same one.
+    """
+
+    ref: ObjectRef
+    lifetimes: Sequence[Lifetime]
+    namespaced_only: bool
+
+    def was_made_by_helm(self, created: float) -> bool:
+        """Return whether an object of this age can be what helm made, and not one that it has taken over."""
+        return any(first <= created <= last for first, last in self.lifetimes)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftObjects:
+    """What helm may have left, and of which revisions that is not known, each with the reason."""
+
+    objects: Sequence[Leftover] = ()
+    unknown: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FirstTry:
+    """What was found before the first try of an uninstall; `newest` is the uid of the newest record."""
+
+    newest: str
+    left: LeftObjects
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObserverContext:
     """What the observer may use: by these types, nothing changes the cluster or records an event."""
@@ -95,6 +128,8 @@ class ObserverContext:
     """From when on helm has left no object, where that was looked at."""
     noted_objects: dict[NamespacedName, NamedObjects] = field(default_factory=dict)
     """Objects of revisions that are deleted, if helm may have left them."""
+    begun_uninstalls: dict[NamespacedName, FirstTry] = field(default_factory=dict)
+    """Uninstalls that this process has begun: helm deletes the records one by one, so a later try finds less."""
     correct_labels: dict[NamespacedName, str] = field(default_factory=dict)
     """The `resourceVersion` of the newest record of an XApp whose status label was found to be right."""
 
@@ -125,6 +160,7 @@ class ReconcilerContext(ObserverContext):
         self.adoption_matches.pop(key, None)
         self.clean_points.pop(key, None)
         self.noted_objects.pop(key, None)
+        self.begun_uninstalls.pop(key, None)
         self.correct_labels.pop(key, None)
         for backoff in (self.label_backoff, self.correction_backoff, self.archive_backoff, self.leftover_backoff):
             backoff.forget(key)

@@ -9,44 +9,25 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from xapp_operator.common.off_loop import run_sized
 from xapp_operator.domain.planning.plan_input import FAILED
 from xapp_operator.errors import HelmError, NotFound
-from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
+from xapp_operator.helm.manifest import manifest_inventory
 from xapp_operator.helm.releases.release_index import RevisionInfo, revisions_with_leftovers
-from xapp_operator.reconcile.reconcile_context import Lifetime, NamedObjects, ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.reconcile_context import (
+    LeftObjects,
+    Leftover,
+    Lifetime,
+    NamedObjects,
+    ReconcilerContext,
+    ReconcileRequest,
+)
 from xapp_operator.reconcile.watching.release_watch import read_release_record
 
 MANIFESTS_MAX_BYTES: Final = 10 * 2**20
 """So much of the manifests of a release is read: a YAML of this size takes seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Leftover:
-    """An object that older revisions name and the one in force does not.
-
-    `namespaced_only` means that the revision in force has such an object in another namespace: of a cluster-scoped
-    kind, that is the same one.
-    """
-
-    ref: ObjectRef
-    lifetimes: Sequence[Lifetime]
-    namespaced_only: bool
-
-    def was_made_by_helm(self, created: float) -> bool:
-        """Return whether an object of this age can be what helm made, and not one that it has taken over."""
-        return any(first <= created <= last for first, last in self.lifetimes)
-
-
-@dataclass(frozen=True, slots=True)
-class LeftObjects:
-    """What helm may have left, and of which revisions that is not known, each with the reason."""
-
-    objects: Sequence[Leftover] = ()
-    unknown: Sequence[str] = ()
 
 
 def older_revisions(request: ReconcileRequest, context: ReconcilerContext) -> Sequence[RevisionInfo]:

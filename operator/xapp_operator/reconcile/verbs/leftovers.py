@@ -22,10 +22,14 @@ from xapp_operator.helm.applied_objects import MANAGED_BY
 from xapp_operator.helm.manifest import ObjectRef, is_kept
 from xapp_operator.helm.releases.release_index import CleanPoint, RevisionInfo
 from xapp_operator.kube.resources import Resource
-from xapp_operator.reconcile.reconcile_context import NamedObjects, ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.stored_releases.left_objects import (
+from xapp_operator.reconcile.reconcile_context import (
     LeftObjects,
     Leftover,
+    NamedObjects,
+    ReconcilerContext,
+    ReconcileRequest,
+)
+from xapp_operator.reconcile.stored_releases.left_objects import (
     add_objects,
     find_left_objects,
     older_revisions,
@@ -147,7 +151,8 @@ async def find_leftovers_of_older(request: ReconcileRequest, context: Reconciler
         return LeftObjects()
     try:
         async with asyncio.timeout(SECONDS_MAX):
-            return await find_left_objects(request, context, in_force=newest) or LeftObjects()
+            found = await find_left_objects(request, context, in_force=newest)
+            return found or LeftObjects(unknown=[f"the record of revision {newest.revision} cannot be read"])
     except KubeError as error:
         return LeftObjects(unknown=[error.message])
     except TimeoutError:

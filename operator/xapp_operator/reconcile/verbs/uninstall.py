@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Container, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from xapp_operator.api.conditions import Reason
@@ -17,7 +17,7 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.common.text import format_list
 from xapp_operator.domain.planning.actions import Uninstall
-from xapp_operator.domain.planning.plan_input import Attempt, AttemptOutcome
+from xapp_operator.domain.planning.plan_input import UNINSTALLING, Attempt, AttemptOutcome
 from xapp_operator.errors import (
     AccessDenied,
     HelmError,
@@ -33,11 +33,15 @@ from xapp_operator.helm.releases.release_storage import RELEASE_SECRET_TYPE, par
 from xapp_operator.helm.requests import LeftObject, LeftReason, UninstallRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.kube.resources import SECRETS
-from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.stored_releases.left_objects import LeftObjects
+from xapp_operator.reconcile.reconcile_context import FirstTry, LeftObjects, ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.stored_releases.release_secrets import secrets_reader
 from xapp_operator.reconcile.verbs.deploy import fail_attempt, run_step
-from xapp_operator.reconcile.verbs.labelled_objects import KEPT_MESSAGE, delete_labelled_objects
+from xapp_operator.reconcile.verbs.labelled_objects import (
+    INSTALLED_ANEW,
+    KEPT_MESSAGE,
+    delete_labelled_leftovers,
+    delete_labelled_objects,
+)
 from xapp_operator.reconcile.verbs.leftovers import SECONDS_MAX, delete_objects, find_leftovers_of_older
 from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
 from xapp_operator.reconcile.verbs.unserved_kinds import serve_kinds_of_newest
@@ -65,6 +69,18 @@ class _Ended:
 
     left: tuple[LeftObject, ...]
     found: bool
+
+
+@dataclass(slots=True)
+class _OlderRevisions:
+    """What helm leaves of older revisions, and whether their labels may find more of it.
+
+    It may be deleted while the release `is_current`: nobody has installed it anew.
+    """
+
+    is_current: Callable[[], bool]
+    left: LeftObjects = field(default_factory=LeftObjects)
+    is_incomplete: bool = False
 
 
 async def uninstall(
@@ -101,12 +117,17 @@ async def uninstall(
         no_hooks=not action.hooks,
         read_secrets=secrets_reader(request.key, name, context),
     )
-    leftovers = list[LeftObjects]()
+
+    def is_current() -> bool:
+        stored = context.release_watch.revisions(request.namespace, name)
+        return all(info.secret_uid in known for info in stored)
+
+    older = _OlderRevisions(is_current)
     attempt, ended = await run_step(
         request,
         context,
         attempt,
-        lambda slot: _uninstall_served_kinds(request, context, helm_request, slot, leftovers),
+        lambda slot: _uninstall_served_kinds(request, context, helm_request, slot, older),
         urgent=True,
         on_start=on_start,
     )
@@ -114,10 +135,9 @@ async def uninstall(
         attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)
         request.draft = replace(request.draft, release=ReleaseStatus())
         _tell_left_objects(ended.left, request, context)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SECONDS_MAX):
-                for each in leftovers:
-                    await delete_objects(request, context, each)
+        if ended.found:
+            context.begun_uninstalls.pop(request.key, None)
+        await _delete_what_is_left(older, request, context)
     request.draft = replace(request.draft, attempt=attempt)
     denied = attempt.outcome is AttemptOutcome.FAILED and attempt.reason == Reason.ACCESS_DENIED
     if denied and await _namespace_lost_permissions(request, context):
@@ -218,20 +238,56 @@ async def _uninstall_served_kinds(
     context: ReconcilerContext,
     helm_request: UninstallRequest,
     slot: HelmSlot,
-    leftovers: list[LeftObjects],
+    older: _OlderRevisions,
 ) -> _Ended:
-    """Uninstall the release; what helm will leave of older revisions is added to `leftovers` before."""
+    """Uninstall the release; what helm will leave of older revisions is noted in `older` before."""
     if not helm_request.no_hooks and request.draft.test is not None:
         await delete_test_objects(request, context, request.draft.test.revision)
     try:
         await _check_newest_record(request, context)
-        leftovers[:] = [await find_leftovers_of_older(request, context)]
+        await _find_older(older, request, context)
         left = await context.helm.uninstall(helm_request, slot=slot)
     except ReleaseRecordDamaged:
         # Helm would uninstall what a record says, perhaps another release. The objects are found by their labels.
-        await delete_labelled_objects(request, context)
+        await delete_labelled_objects(request, context, is_current=older.is_current)
         left = ()
     except KindNotServed as refused:
         await serve_kinds_of_newest(request, context, refused)
         left = await context.helm.uninstall(helm_request)
     return _Ended(left or (), found=left is not None)
+
+
+async def _find_older(older: _OlderRevisions, request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Find what helm will leave of older revisions.
+
+    Helm deletes the records after the objects, the oldest first. So a try that failed may have deleted records that
+    would tell. What the first try found is known unless the operator restarted, or another helm has begun.
+    """
+    stored = context.release_watch.revisions(request.namespace, request.xapp.release_name)
+    if not stored:
+        return
+    newest, first = stored[-1], context.begun_uninstalls.get(request.key)
+    has_begun = newest.status == UNINSTALLING
+    if has_begun and first is not None and first.newest == newest.secret_uid:
+        older.left = first.left
+    else:
+        older.left = await find_leftovers_of_older(request, context)
+        older.is_incomplete = has_begun and stored[0].revision > 1
+        if not older.is_incomplete:
+            context.begun_uninstalls[request.key] = FirstTry(newest.secret_uid, older.left)
+    older.is_incomplete = older.is_incomplete or bool(older.left.unknown)
+
+
+async def _delete_what_is_left(older: _OlderRevisions, request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Delete what the uninstall has left of older revisions, unless somebody installs the release anew."""
+    if not (older.left.objects or older.is_incomplete):
+        return
+    with contextlib.suppress(KubeError):
+        await context.release_watch.refresh(request.namespace, request.xapp.release_name)  # a watch may be late
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(SECONDS_MAX):
+            await delete_objects(request, context, older.left, is_current=older.is_current)
+    if not older.is_current():
+        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=INSTALLED_ANEW)
+    elif older.is_incomplete:
+        await delete_labelled_leftovers(request, context, is_current=older.is_current)

@@ -8,7 +8,7 @@ import pytest
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.helm.manifest import ObjectRef
-from xapp_operator.reconcile.stored_releases.left_objects import Leftover
+from xapp_operator.reconcile.reconcile_context import Leftover
 from xapp_operator.reconcile.stored_releases.object_metadata import creation_time
 
 
