@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.fakes.api_server import Refused, Target
 from tests.support.fakes.helm import Fault
-from tests.support.fakes.helm_by_hand import roll_back_by_hand
+from tests.support.fakes.helm_by_hand import roll_back_by_hand, write_record
 from tests.support.fakes.histories import CONFIGMAP, DEPLOYMENT, History, run_history, xapp_body
 from tests.support.fakes.json_patch import Json
 from tests.support.fakes.operator import BROKEN, NAMESPACE
@@ -100,6 +100,7 @@ def test_a_requested_rollback_takes_nothing_of_an_xapp(settings: Settings, adopt
         assert commands(history) == ["install", "upgrade"]
         assert condition(history, "Released") == ("False", "RollbackFailed", REFUSAL)
         assert told(history, "RollbackFailed") == [REFUSAL]
+        assert condition(history, "Ready")[:2] == ("True", "UpgradeSucceeded")  # the release is as it was
         assert deployed_tag(history) == "two"
         assert shared_owner(history) == "other"
         assert condition(history, "Ready", "other")[0] == "True"
@@ -244,6 +245,24 @@ def test_a_rollback_takes_nothing_while_objects_cannot_be_read(settings: Setting
         assert condition(history, "Released")[2].startswith(REFUSAL)
         assert commands(history) == ["install", "upgrade"]
         await leave(history)
+
+    run_history(settings, play)
+
+
+def test_all_objects_are_looked_at_if_the_newest_record_is_damaged(settings: Settings) -> None:
+    """It is not known then what the release has."""
+
+    async def play(history: History) -> None:
+        await drop(history)
+        create_theirs(history, owned_by("theirs"))
+        write_record(history, 2, {"data": {"release": "bm90IGEgcmVjb3Jk"}})
+        history.annotate("rollback-to", "1")
+        await history.cluster.wait(SECONDS)
+        assert condition(history, "Released") == ("False", "RollbackFailed", NOT_FREE)
+        assert "rollback" not in commands(history)
+        history.cluster.server.delete(SHARED, {})
+        history.delete()
+        await history.cluster.wait(2 * SECONDS)
 
     run_history(settings, play)
 

@@ -229,8 +229,10 @@ def _was_rolled_back(draft: StatusDraft) -> bool:
 
 
 def _success_reason(draft: StatusDraft) -> str:
-    """Return the reason of the step that made the release; without an attempt, the history tells which it was."""
-    step = draft.attempt or _deployed_step(draft)
+    """Return the reason of the step that made the release, which an attempt that failed has not."""
+    attempt = draft.attempt
+    made = attempt if attempt is not None and attempt.outcome is not AttemptOutcome.FAILED else _deployed_step(draft)
+    step = made or attempt
     return SUCCESS_REASONS.get((step.action if step else None) or "", Reason.INSTALL_SUCCEEDED)
 
 
