@@ -62,7 +62,7 @@ from xapp_operator.reconcile.verbs.maintenance import run_maintenance
 from xapp_operator.reconcile.verbs.reject import reject
 from xapp_operator.reconcile.verbs.release_records import change_records
 from xapp_operator.reconcile.verbs.rollback import find_rollback_cause, find_rollback_request, rollback
-from xapp_operator.reconcile.verbs.run_tests import end_tests, start_tests, take_test_result
+from xapp_operator.reconcile.verbs.run_tests import delete_test_objects, end_tests, start_tests, take_test_result
 from xapp_operator.reconcile.verbs.save_repository import save_repository
 from xapp_operator.reconcile.verbs.uninstall import uninstall
 from xapp_operator.reconcile.work.source_backoff import SLOW_RECHECK_SECONDS, SourceBackoff
@@ -338,6 +338,8 @@ class Reconciler:
         if release is None:
             return
         run = begin_test_run(before.test, release, requested=action.requested, now=self._clock.now())
+        if before.test is not None and before.test.revision != run.revision:
+            await delete_test_objects(request, self._context, before.test.revision)  # the status forgets that revision
         handled = before.with_handled(request.xapp, "test_at")
         request.draft = replace(handled, test=run)
         _settle_attempt(action.settled, request, observation)

@@ -112,6 +112,9 @@ async def delete_test_objects(
         record = await read_release_record(context.kube, namespace, request.xapp.release_name, revision)
     except (KubeError, HelmError) as error:
         _log.warning("objects of tests stay", namespace=namespace, name=request.key[1], error=error.message)
+        if not isinstance(error, NotFound):  # those of a revision that was deleted went with it
+            message = f"objects of the tests of revision {revision} may stay: {error.message}"
+            context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
         return
     ran = (test for test in record.tests if test.phase and (only is None or test.phase == HookPhase.RUNNING))
     left: list[str] = []

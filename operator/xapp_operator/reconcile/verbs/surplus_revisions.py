@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from xapp_operator.domain.planning.plan_input import SUPERSEDED
+from xapp_operator.api.conditions import Reason
+from xapp_operator.domain.planning.plan_input import SUPERSEDED, TestOutcome
 from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.helm.releases.release_index import RevisionInfo, revisions_to_prune
 from xapp_operator.helm.releases.release_storage import release_secret_name
@@ -10,6 +11,7 @@ from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status.revision_history import find_never_healthy
 from xapp_operator.reconcile.verbs.leftovers import prunable
+from xapp_operator.reconcile.verbs.run_tests import delete_test_objects
 
 
 def find_previous_good(request: ReconcileRequest, context: ReconcilerContext) -> int | None:
@@ -29,7 +31,7 @@ async def delete_surplus(
     """Delete revisions beyond spec.maxHistory, because helm deletes none: see `revisions_to_prune`; return the others.
 
     Those whose records tell what helm has left stay until that is deleted: see `prunable`. Those that cannot be deleted
-    become one event: the step is done, and the next one tries again.
+    become one event: the step is done, and the next one tries again. For that of the last tests, see `_without_tested`.
     """
     client = context.impersonation.client_for(request.xapp)
     namespace, name = request.namespace, request.xapp.release_name
@@ -41,7 +43,7 @@ async def delete_surplus(
     surplus = revisions_to_prune(
         stored, keep=keep, rollback_target=rollback_target, in_force=in_force, never_healthy=never_healthy
     )
-    surplus = await prunable(request, context, surplus)
+    surplus = await _without_tested(request, context, await prunable(request, context, surplus))
     for info in surplus:
         secret = release_secret_name(name, info.revision)
         try:
@@ -56,3 +58,20 @@ async def delete_surplus(
         context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
     deleted = {each.revision for each in surplus}
     return tuple(each for each in stored if each.revision not in deleted)
+
+
+async def _without_tested(
+    request: ReconcileRequest, context: ReconcilerContext, surplus: tuple[RevisionInfo, ...]
+) -> tuple[RevisionInfo, ...]:
+    """Return the revisions that can be deleted: the objects of the last tests go first, which only their record names.
+
+    If the tests failed and the upgrade was rolled back, their revision stays until the next step: their log tells why.
+    """
+    test, attempt = request.draft.test, request.draft.attempt
+    if test is None or all(each.revision != test.revision for each in surplus):
+        return surplus
+    is_cause = attempt is not None and (attempt.reason == Reason.TEST_FAILED or attempt.rollback_cause is not None)
+    if test.outcome is TestOutcome.FAILED and is_cause:
+        return tuple(each for each in surplus if each.revision != test.revision)
+    await delete_test_objects(request, context, test.revision)
+    return surplus
