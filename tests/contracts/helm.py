@@ -360,7 +360,7 @@ class HelmContract:
         await helm.kube.get(CONFIGMAPS, "hello", namespace=helm.namespace)
         with pytest.raises(NotFound):
             await helm.kube.get(DEPLOYMENTS, "hello", namespace=helm.namespace)
-        assert await helm.engine.uninstall(helm.uninstall) == ()
+        assert await helm.engine.uninstall(helm.uninstall) is None
 
     async def test_uninstall_stops_at_a_record_that_is_not_found_under_its_name(self, helm: HelmSubject) -> None:
         """Helm then says that the release is not found."""
@@ -368,7 +368,7 @@ class HelmContract:
         await helm.engine.upgrade(helm.request(text="two"))
         await helm.copy_record(1, 7)
 
-        assert await helm.engine.uninstall(helm.uninstall) == ()
+        assert await helm.engine.uninstall(helm.uninstall) is None
 
         names = {text(obj(each, "metadata"), "name") for each in await helm.secrets()}
         assert names == {release_secret_name("hello", 2), release_secret_name("hello", 7)}
@@ -381,7 +381,7 @@ class HelmContract:
         await helm.copy_record(1, 7)
         await helm.kube.delete(SECRETS, release_secret_name("hello", 1), namespace=helm.namespace)
 
-        assert await helm.engine.uninstall(helm.uninstall) == ()
+        assert await helm.engine.uninstall(helm.uninstall) is None
 
         names = [text(obj(each, "metadata"), "name") for each in await helm.secrets()]
         assert names == [release_secret_name("hello", 7)]

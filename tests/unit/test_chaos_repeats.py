@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -190,7 +191,8 @@ def test_a_revision_whose_record_the_fault_has_removed_is_made_again() -> None:
 def test_a_fault_counts_the_requests_and_the_helms_of_people(
     monkeypatch: pytest.MonkeyPatch, fault: str, kind: Kind, counted: int
 ) -> None:
-    monkeypatch.setattr(Cluster, "kubectl", lambda *_arguments, **_options: "1 2")
+    record = json.dumps({"metadata": {"name": "record"}, "data": {"release": pack_record({})}})
+    monkeypatch.setattr(Cluster, "kubectl", lambda *arguments, **_: record if "json" in arguments else "1 2")
     monkeypatch.setattr(HelmUser, "_helm", lambda *_: "")
     fleet = Fleet(CLUSTER, count=len(Kind), charts_url="")
     fleet.xapps[:] = [each for each in fleet.xapps if each.kind is kind]

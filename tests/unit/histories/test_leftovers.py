@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as property_settings
 from hypothesis import strategies as st
 
 from tests.support.charts import chart_archive, chart_archive_manifest
@@ -38,6 +39,7 @@ from tests.unit.histories.test_generated_histories import HISTORIES
 from xapp_operator.config.settings import Settings
 
 SECONDS = 30.0
+MORE_HISTORIES = property_settings(HISTORIES, max_examples=property_settings().max_examples)
 NAMED = CONFIGMAP.replace("{{ .Release.Name }}", "{{ .Release.Name }}-{{ .Values.tag }}")
 KEPT = NAMED.replace("metadata:", "metadata:\n  annotations: {helm.sh/resource-policy: keep}")
 
@@ -375,7 +377,7 @@ _refused_tags = events_of("refused tag", _refuse_and_set, ["two", "three"], paus
 
 
 @must_occur(killed=3, failed_step=10, deleted=3, gone=3, labelled=10)
-@HISTORIES
+@MORE_HISTORIES
 @given(
     remedy=st.sampled_from(["none", "none", "rollback"]),
     max_history=st.sampled_from([1, 2, 3, 10]),

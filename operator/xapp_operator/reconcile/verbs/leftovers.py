@@ -34,7 +34,7 @@ from xapp_operator.reconcile.stored_releases.left_objects import (
     find_left_objects,
     older_revisions,
 )
-from xapp_operator.reconcile.stored_releases.object_metadata import belongs_to_release, creation_time
+from xapp_operator.reconcile.stored_releases.object_metadata import belongs_to_release, making_time
 
 RECORDS_MAX: Final = 20
 """So many records stay beyond spec.maxHistory until what they name is deleted: each may have a megabyte."""
@@ -235,7 +235,7 @@ async def _delete_own(
         is_managed = text(obj(metadata, "labels"), MANAGED_BY) == "Helm"
         if not is_managed or not belongs_to_release(request.xapp, annotations) or is_kept(annotations):
             return
-        if not leftover.was_made_by_helm(creation_time(metadata)):
+        if not leftover.was_made_by_helm(making_time(metadata)):
             outcome.older.append(name)
             return
         if ref.kind in NEVER_DELETED:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
@@ -33,7 +32,11 @@ from xapp_operator.helm.releases.release_index import RevisionInfo
 from xapp_operator.kube.resources import Resource
 from xapp_operator.reconcile.object_comparison import retry_conflicts
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.stored_releases.object_metadata import MAX_PARALLEL_READS, belongs_to_release
+from xapp_operator.reconcile.stored_releases.object_metadata import (
+    MAX_PARALLEL_READS,
+    belongs_to_release,
+    making_time,
+)
 from xapp_operator.reconcile.verbs.rollback_objects import ObjectName, RollbackObjects, object_name
 
 _KEEP: Final = "keep"
@@ -153,8 +156,7 @@ async def _keep_object(
 
 def _made_since(rollback: _Rollback, metadata: JsonObject, request: ReconcileRequest) -> bool:
     """Return whether an object was created while helm worked on one of the revisions since the target."""
-    made = text(metadata, "creationTimestamp")
-    created = datetime.fromisoformat(made).timestamp() if made else 0.0
+    created = making_time(metadata)
     for each in rollback.later:
         end: float = each.modified
         if each.status in (DEPLOYED, SUPERSEDED) and each is not rollback.later[-1]:  # written again since
