@@ -13,6 +13,7 @@ import pytest
 from tests.support.charts import chart_archive
 from tests.support.gateway import GatewayServer
 from tests.support.helm_user import HelmUser
+from tests.support.refusable_job import JOB, REFUSED
 from tests.support.vendor_charts import drax_chart
 from tests.support.workload import workload_chart
 from tests.support.xapps import XAppClient
@@ -208,18 +209,6 @@ metadata: {name: "{{ . }}"}
 data: {whose: release}
 {{- end }}
 """
-JOB = """\
-apiVersion: batch/v1
-kind: Job
-metadata: {name: "{{ .Release.Name }}"}
-spec:
-  suspend: true
-  completions: {{ .Values.completions }}
-  template:
-    spec: {restartPolicy: Never, containers: [{name: main, image: registry.invalid/main}]}
-"""
-REFUSED = -1
-"""A number with which the API server refuses the Job, after helm has applied the ConfigMaps."""
 
 
 def test_an_automatic_rollback_leaves_an_object_of_a_person_that_the_upgrade_took_over(xapps: XAppClient) -> None:

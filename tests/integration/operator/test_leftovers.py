@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.charts import chart_archive
+from tests.support.refusable_job import JOB, REFUSED
 from tests.support.xapps import XAppClient
 
 pytestmark = pytest.mark.integration
@@ -16,19 +17,7 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: "{{ .Release.Name }}-{{ .Values.tag }}"}
 """
-JOB = """\
-apiVersion: batch/v1
-kind: Job
-metadata: {name: "{{ .Release.Name }}"}
-spec:
-  suspend: true
-  completions: {{ .Values.completions }}
-  template:
-    spec: {restartPolicy: Never, containers: [{name: main, image: registry.invalid/main}]}
-"""
 ARCHIVE = chart_archive({"values.yaml": "completions: 1", "templates/a.yaml": CONFIGMAP, "templates/b.yaml": JOB})
-REFUSED = -1
-"""A number with which the API server refuses the Job, after helm has created the ConfigMap."""
 
 
 def _deploy(xapps: XAppClient, tag: str, *, completions: int = 1, **spec: Any) -> None:
