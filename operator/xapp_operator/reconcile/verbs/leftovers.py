@@ -85,14 +85,8 @@ async def prunable(
         context.clean_points[request.key] = clean
         context.noted_objects.pop(request.key, None)
         return tuple(surplus)
-    needed = older[-RECORDS_MAX:]
-    return tuple(
-        [
-            each
-            for each in surplus
-            if each not in needed and (each not in older or await _note_objects(request, context, each))
-        ]
-    )
+    gone = [each for each in surplus if each not in older[-RECORDS_MAX:]]
+    return tuple([each for each in gone if each not in older or await _note_objects(request, context, each)])
 
 
 async def _note_objects(request: ReconcileRequest, context: ReconcilerContext, gone: RevisionInfo) -> bool:

@@ -53,9 +53,8 @@ async def read_rollback_objects(
     later = [each for each in context.release_watch.revisions(namespace, release) if each.revision > target]
     if goal is None or not later:
         return None
-    before_copies = [each for each in later if each.attempt != goal.attempt][
-        -1:
-    ]  # helm copies the labels of the target
+    # helm copies the labels of the target.
+    before_copies = [each for each in later if each.attempt != goal.attempt][-1:]
     try:
         wanted = await read(target)
         try:
